@@ -45,8 +45,8 @@ SIDE = Side(
     *(np.float32(0.1), np.float32(40)),
 )
 PROBLEM = Problem(
-    *(INDPTR, INDICES, array("i4", readonly=True), MATRIX, array("f4", 3, readonly=True), array("f4", 3), array("f4")),
-    *(0.5, 2, 0.1, array("i4"), array("i8"), 10),
+    *(INDPTR, INDICES, array("i4", readonly=True), array("f8", 2, readonly=True), array("f4", 3, readonly=True)),
+    *(array("f4", 3), 0, array("f4"), 0.5, 2, 0.1, array("i4"), array("i8"), 10),
 )
 FUNCTIONS = {1: (_weighted_neighbour, _store), 4: (_weighted_neighbour4, _store4)}
 SPMM = {
@@ -64,7 +64,12 @@ KERNELS = {
     **SPMM,
     "edge map": (_edge_task(((send, False),), 4, True)[0], (INDPTR, INDICES, BITS, BITS, COUNTS, Data(MATRIX, OUT)), 64),
     "als, 128": (solve_task(128, "cuda", True), (SIDE,), 65_536 // shape_of(128).num_threads // 2),
-    "beliefs": (sweep_task(8, np.float32), (PROBLEM,), 96),
+    "beliefs": (sweep_task(8, np.float32, False), (PROBLEM,), 96),
+    "beliefs in logarithms": (
+        sweep_task(8, np.float32, True),
+        (PROBLEM._replace(pairwise=array("f8", 3, readonly=True)),),
+        128,
+    ),
 }
 
 

@@ -32,7 +32,8 @@ from ...runtime.launch_options import LaunchOptions
 from ...runtime.queue import Queue
 from ...support.host_memory import host_memory_for
 from ...support.validation import as_dtype, as_host_array, check_float, check_int
-from .tasks import PLACES, VERTICES_PER_ITEM, Problem, residual_task, sweep_task
+from ..linear_certificate import unit_roundoff
+from .tasks import PLACES, VERTICES_PER_ITEM, Problem, most_spread, residual_task, sweep_task
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["BeliefResult", "belief_propagation", "read_potentials"]
 
 _MOST_ROUNDS = 32  # between two looks at the residual
+_MOST = 1e30  # so that no sum of logarithms is beyond float32
 _SCHEDULES = ("synchronous", "residual")
 
 
@@ -56,7 +58,7 @@ class BeliefResult:
     converged : bool
         Whether the residual is at most the tolerance.
     residual : float
-        Largest change of the logarithm of a message in another sweep.
+        By how much the logarithm of a message changes at most in another sweep, rounding included.
     sweeps : int
         Messages computed, over the number of edges.
     runs : list of LaunchStats
@@ -81,9 +83,11 @@ def read_potentials(graph: Graph, unary: Any, pairwise: Any) -> tuple[NDArray[An
     """Return the logarithms of the potentials of vertices and edges on the host, the latter of shape (1 or edges, k, k)."""
     given = [as_host_array(name, to_host(each)) for name, each in (("unary", unary), ("pairwise", pairwise))]
     for name, each in zip(("unary", "pairwise"), given, strict=True):
-        if each.dtype.kind not in "fiu" or not np.isfinite(each).all():
-            raise InvalidArgumentError(f"{name} must be finite numbers, logarithms of potentials; for 0 give one such as -50")
-    of_vertices, of_edges = given
+        if each.dtype.kind not in "fiu" or not (np.abs(each) <= _MOST).all():
+            raise InvalidArgumentError(
+                f"{name} must be finite numbers, logarithms of potentials from -{_MOST} to {_MOST}; for 0 give one such as -50"
+            )
+    of_vertices, of_edges = (each.astype(np.float64) for each in given)
     if of_vertices.ndim != 2 or of_vertices.shape[0] != graph.num_vertices:
         raise InvalidArgumentError(f"unary must have a row for each of {graph.num_vertices} vertices (got {of_vertices.shape})")
     k = check_features(of_vertices.shape[1])
@@ -99,30 +103,42 @@ def read_potentials(graph: Graph, unary: Any, pairwise: Any) -> tuple[NDArray[An
 
 
 class _Last(NamedTuple):
-    messages: Any
-    unary: Any
+    messages: Array
+    unary: Array
+    beliefs: Array  # logarithms, float64
     marginals: Array
 
 
 def _message(f, v, u, edge, s):  # type: ignore[no-untyped-def]
-    return s.messages[0, edge, f]
+    return s.messages[edge, f]
 
 
 def _keep_belief(f, v, total, s):  # type: ignore[no-untyped-def]
-    s.marginals[v, f] = total + s.unary[v, f]
+    s.beliefs[v, f] = total + s.unary[v, f]
 
 
 @functools.lru_cache(32)
-def _probabilities(k: int, dtype: Any) -> Any:
+def _probabilities(k: int) -> Any:
     def make(team, v, s):  # type: ignore[no-untyped-def]
-        row = team.scratch(dtype, k)
+        row = team.scratch(np.float64, k)
         for f in team.split(k):
-            row[f] = s.marginals[v, f]
+            row[f] = s.beliefs[v, f]
         softmax(team, row, k)
         for f in team.split(k):
-            s.marginals[v, f] = row[f]
+            s.marginals[v, f] = s.marginals.dtype.type(row[f])
 
     return together(make)
+
+
+def _rounding(kind: np.dtype[Any], spread: float, k: int, largest_unary: float, degree: int) -> float:
+    """Return by how much rounding changes the logarithm of a message.
+
+    `spread` is how far the potentials of an edge are apart; a message is at least minus that and the logarithm of k. There is
+    the rounding of the message itself, of its sum of k terms, and, in float64, of beliefs.
+    """
+    size = spread + math.log(k)
+    of_belief = 2.0**-53 * (4 + math.sqrt(degree)) * (largest_unary + degree * size)
+    return unit_roundoff(kind) * (size + 2 * math.sqrt(k) + 8) + of_belief
 
 
 @host_memory_for("atos.belief_propagation")
@@ -145,7 +161,7 @@ def belief_propagation(
     graph : Graph
         Undirected: every edge has its reverse, and none is there twice.
     unary : array
-        (n, k): logarithms of the potentials of each vertex, for up to 128 states; finite.
+        (n, k): logarithms of the potentials of each vertex, for up to 128 states; from -1e30 to 1e30.
     pairwise : array
         (k, k), for all edges, or (edges, k, k): logarithms for the states of the source and the target of an edge. The matrix
         of the reverse edge is the transpose.
@@ -156,9 +172,11 @@ def belief_propagation(
         Share of the old message, from 0 to less than 1. Where messages oscillate, 0.5 often makes them converge.
     tolerance : float
         Largest change of the logarithm of a message at the end. On a graph with loops it says nothing of the error of the
-        marginals, for which there is no bound.
+        marginals, for which there is no bound. Where `dtype` rounds by more, nothing converges: with float32, by 6e-8 times how
+        far the potentials of an edge are apart.
     max_sweeps : int
     dtype : {np.float32, np.float64}
+        Of the messages and the marginals. Potentials are taken in float64.
     **launch_options : LaunchOptions
         Of all launches.
 
@@ -200,18 +218,26 @@ def belief_propagation(
         )
     of_vertices, of_edges = read_potentials(graph, unary, pairwise)
     n, m, device, (_, k) = graph.num_vertices, graph.num_edges, graph.device, of_vertices.shape
-    probabilities = np.exp(of_edges - of_edges.max(axis=(1, 2), keepdims=True))
+    # Only differences count. They stay as they are given in float64, and the largest potential of an edge is 1.
+    of_vertices -= of_vertices.max(axis=1, keepdims=True)
+    of_edges = of_edges - of_edges.max(axis=(1, 2), keepdims=True)
+    spread = -float(of_edges.min(initial=0))
+    rounding = _rounding(kind, spread, k, -float(of_vertices.min(initial=0)), graph.max_degree) / (1 - factor)
+    goal = max(limit, 2 * rounding)  # what is left at the end is rounding, which more sweeps do not change
+    in_logarithms = spread > most_spread(kind)
+    pairs = of_edges if in_logarithms else np.exp(of_edges).astype(kind)
     problem = Problem(
         graph.indptr,
         graph.indices,
         asarray(graph.reverse_edges(), readonly=True),
-        asarray(of_vertices.astype(kind), device=device, readonly=True),
-        asarray(probabilities.astype(kind), device=device, readonly=True),
+        asarray(of_vertices, device=device, readonly=True),
+        asarray(pairs, device=device, readonly=True),
         zeros((2, m, k), dtype=kind, device=device),
+        0,
         zeros(PLACES, dtype=kind, device=device),
         kind.type(factor),
         2,
-        kind.type(limit * (1 - factor)),
+        kind.type((goal - rounding) * (1 - factor)),
         zeros(n, dtype=np.int32, device=device),
         zeros(1, dtype=np.int64, device=device),
         most * max(n, 1),
@@ -220,10 +246,11 @@ def belief_propagation(
     items, runs = range_items(n, VERTICES_PER_ITEM), []
     sweeping = Queue(2 * len(items) + 1, device=device)
     by_change = Queue(n + 1, device=device, buckets=64, delta=4.0) if schedule == "residual" else None
-    sweep, change = sweep_task(k, cast(Any, kind.type)), residual_task(k, cast(Any, kind.type))
+    which = k, cast(Any, kind.type), in_logarithms
+    sweep, change = sweep_task(*which), residual_task(*which)
     in_rounds: Any = {"fetch_size": 2, **launch_options, "barrier": True}
-    residual, sweeps, rounds = math.inf, 0.0, 2
-    while residual > limit and sweeps < most and m:
+    residual, sweeps, rounds, measured = math.inf, 0.0, 2, 0
+    while residual > goal and sweeps < most and m:
         if by_change is not None:
             problem.waiting[:] = 1
             by_change.push(np.arange(n), priority=-1000.0)
@@ -234,13 +261,17 @@ def belief_propagation(
         sweeping.push(items)
         runs.append(sweeping.launch_cta(sweep, problem._replace(rounds=rounds), **in_rounds))
         sweeps += rounds
-        residual = float(problem.residuals.to_numpy().max()) / (1 - factor)
+        # The last round measures the messages that it reads, and these are the result; those that it writes may change by more.
+        residual = float(problem.residuals.to_numpy().max()) / (1 - factor) + rounding
+        measured = problem.side + rounds - 1 & 1
+        problem = problem._replace(side=1 - measured)
         if by_change is None:
             rounds = min(2 * rounds, _MOST_ROUNDS, max(2, int(most - sweeps) // 2 * 2))
-    marginals = empty((n, k), dtype=kind, device=device)
-    maps = Maps(graph, k, _Last(problem.messages, problem.unary, marginals), **launch_options)
-    maps.sum_map(_message, _keep_belief, kind)
-    maps.vertex_map(_probabilities(k, cast(Any, kind.type)))
-    row = Array(problem.messages.pointer, (m, k), kind, device, readonly=False, owner=problem.messages)
+    marginals, beliefs = empty((n, k), dtype=kind, device=device), empty((n, k), dtype=np.float64, device=device)
+    place = problem.messages.pointer + measured * m * k * kind.itemsize
+    row = Array(place, (m, k), kind, device, readonly=False, owner=problem.messages)
+    maps = Maps(graph, k, _Last(row, problem.unary, beliefs, marginals), **launch_options)
+    maps.sum_map(_message, _keep_belief, np.float64)
+    maps.vertex_map(_probabilities(k))
     arrays = as_library(marginals, graph.library), as_library(row, graph.library)
     return BeliefResult(*arrays, residual <= limit or not m, residual if m else 0.0, sweeps, [*runs, *maps.runs])
