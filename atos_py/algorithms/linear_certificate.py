@@ -52,7 +52,7 @@ def check_distance(
     limit = check_float("tolerance", tolerance)
     csr = graph._on_host()
     indptr, indices, kernel = np.asarray(csr.indptr), np.asarray(csr.indices), compile_kernel(_residual_kernel)
-    coefficients = np.ascontiguousarray(coefficients.reshape(len(indices), -1), np.float64)
+    coefficients = np.ascontiguousarray(coefficients if coefficients.ndim == 2 else coefficients[:, None], np.float64)
 
     def measure(piece: tuple[int, int]) -> NDArray[Any]:
         norms = np.zeros(3)

@@ -105,6 +105,49 @@ def test_a_limit_of_sweeps(device):
         assert result.sweeps <= 2 * most + 4
 
 
+def pair_exactly(unary: np.ndarray, pairwise: np.ndarray) -> np.ndarray:
+    """Return the marginals of two vertices with one edge."""
+    joint = unary[0][:, None] + pairwise + unary[1]
+    joint = np.exp(joint - joint.max())
+    joint /= joint.sum()
+    return np.stack([joint.sum(1), joint.sum(0)])
+
+
+@pytest.mark.parametrize("schedule", ["synchronous", "residual"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("spread", [30.0, 64.0, 90.0, 120.0, 800.0, 1e6, 1e30])
+def test_potentials_that_differ_by_any_number(device, spread, k, dtype, schedule):
+    """The state that one vertex wants goes with small potentials of the edge, of which those of the other still decide."""
+    graph = atos.Graph.from_edges([0], [1], symmetrize=True, device=device)
+    unary, pairwise = np.zeros((2, k)), np.zeros((k, k))
+    unary[0, 0] = -2 * spread
+    pairwise[0, 1], pairwise[1, 0], pairwise[1, 1] = -spread, -spread + 3, -spread + 1.5
+    pairwise[2:], pairwise[:, 2:] = -spread - 1, -spread - 1
+    both = np.stack([pairwise, pairwise.T])
+    result = atos.belief_propagation(graph, unary, both, dtype=dtype, schedule=schedule)
+    found = result.marginals.to_numpy()
+    if result.converged:
+        np.testing.assert_allclose(found, pair_exactly(unary, pairwise), atol=2e-5)
+        atos.verify_belief_propagation(graph, unary, both, result.messages, result.marginals, tolerance=result.residual)
+    else:  # the numbers of the messages have no digits left for the difference
+        assert spread * np.finfo(dtype).eps > 1e-5
+        assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("schedule", ["synchronous", "residual"])
+def test_the_residual_is_that_of_the_messages(device, schedule):
+    """And not of those before, in a field in which another sweep changes them by more."""
+    graph = atos.generate.grid2d(6, 6, device=device)
+    unary = np.random.default_rng(1).normal(size=(36, STATES))
+    options: dict[str, Any] = {"max_sweeps": 4 if schedule == "synchronous" else 1, "dtype": np.float64}
+    result = atos.belief_propagation(graph, unary, -4 * np.eye(STATES), schedule=schedule, **options)
+    arguments = graph, unary, -4 * np.eye(STATES), result.messages, result.marginals
+    atos.verify_belief_propagation(*arguments, tolerance=result.residual)
+    with pytest.raises(VerificationError, match="messages change by"):
+        atos.verify_belief_propagation(*arguments, tolerance=0.999 * result.residual)
+
+
 def test_no_edges(device):
     graph = atos.Graph.from_edges([], [], num_vertices=2, device=device)
     result = atos.belief_propagation(graph, np.log([[1.0, 3.0, 4.0], [1.0, 1.0, 2.0]]), np.zeros((3, 3)))
@@ -117,6 +160,7 @@ def test_no_edges(device):
     [
         ({"unary": np.zeros((3, 2))}, InvalidArgumentError, "unary must have a row for each of 2 vertices"),
         ({"unary": [[0, -np.inf], [0, 0]]}, InvalidArgumentError, "unary must be finite numbers, logarithms"),
+        ({"unary": [[0, 1e31], [0, 0]]}, InvalidArgumentError, r"logarithms of potentials from -1e\+30 to 1e\+30"),
         ({"pairwise": np.zeros((3, 3))}, InvalidArgumentError, r"pairwise must be of shape \(2, 2\), for all edges"),
         ({"pairwise": [[0, 1], [2, 0]]}, InvalidArgumentError, "must be each other's transpose"),
         ({"pairwise": [[[0, 1], [2, 0]]] * 2}, InvalidArgumentError, "must be each other's transpose"),

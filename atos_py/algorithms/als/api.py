@@ -125,7 +125,8 @@ def read_ratings(ratings: Any, device: Device) -> tuple[Graph, int, int]:
         raise InvalidArgumentError(
             f"ratings must be finite numbers of float32; that of user {users[at]} and item {items[at]} is {values[at]}"
         )
-    return Graph.from_edges(users, items, values, max(num_users, num_items), device=device), num_users, num_items
+    of_floats = values.astype(np.float32)
+    return Graph.from_edges(users, items, of_floats, max(num_users, num_items), device=device), num_users, num_items
 
 
 class _Solver:

@@ -21,11 +21,13 @@ def _gradient_kernel(
     indptr: Any, indices: Any, ratings: Any, fixed: Any, solved: Any, gram: Any, numbers: Any, first: int, end: int
 ) -> int:  # pragma: no cover - compiled
     """Return the first of rows `first` to `end` whose equations do not hold, or -1."""
-    regularization, alpha, tolerance = numbers
+    regularization, alpha, tolerance, least = numbers
     k = fixed.shape[1]
     left, right, size = np.zeros(k), np.zeros(k), np.zeros(k)
     for v in range(first, end):
+        sums = 1.0 + regularization + indptr[v + 1] - indptr[v]  # of what is multiplied, of which each product may underflow
         for f in range(k):
+            sums += gram[f, f]
             left[f] = regularization * solved[v, f]
             right[f] = 0.0
             size[f] = abs(left[f])
@@ -41,6 +43,7 @@ def _gradient_kernel(
             weight = alpha * ratings[edge] if alpha >= 0 else 1.0
             target = 1 + alpha * ratings[edge] if alpha >= 0 else ratings[edge]
             for f in range(k):
+                sums += abs(weight) * fixed[u, f] ** 2
                 left[f] += weight * product * fixed[u, f]
                 right[f] += target * fixed[u, f]
                 size[f] += (abs(weight) * length + abs(target)) * abs(fixed[u, f])
@@ -48,7 +51,7 @@ def _gradient_kernel(
         for f in range(k):
             error += (left[f] - right[f]) ** 2
             scale += size[f] ** 2
-        if not error <= tolerance * tolerance * scale:
+        if not np.sqrt(error) <= tolerance * np.sqrt(scale) + least * k * sums:
             return v
     return -1
 
@@ -67,7 +70,8 @@ def verify_als(
     """Prove that the factors of each item are the best ones for those of the users, as after each iteration of `als`.
 
     The normal equations of each item, which hold at the least of its squared errors and nowhere else, are evaluated in float64.
-    Their two sides may differ by `tolerance` times the norm of the sums of the absolute values of their parts.
+    Their two sides may differ by `tolerance` times the norm of the sums of the absolute values of their parts, and by what
+    numbers below the least normal one of float32 come to.
 
     Parameters
     ----------
@@ -103,6 +107,7 @@ def verify_als(
         check_float("regularization", regularization),
         confidence if is_implicit else -1.0,
         check_float("tolerance", tolerance),
+        float(np.finfo(np.float32).tiny),
     )
     arguments = indptr, indices, values, fixed, solved, gram, np.array(numbers, np.float64)
     for v in parallel_map(lambda piece: int(kernel(*arguments, *piece)), even_rows(indptr, 1 << 18)):

@@ -37,12 +37,13 @@ def _message_kernel(
                 worst[1] = error
         for edge in range(indptr[v], indptr[v + 1]):
             row = min(edge, pairwise.shape[0] - 1)
-            top = (belief - messages[edge]).max()
             for x in range(k):
-                total = 0.0
+                top, total = -np.inf, 0.0  # of each sum its own, since potentials may differ by any number
                 for y in range(k):
-                    total += np.exp(belief[y] - messages[edge, y] - top + pairwise[row, y, x])
-                new[x] = np.log(total)
+                    top = max(top, belief[y] - messages[edge, y] + pairwise[row, y, x])
+                for y in range(k):
+                    total += np.exp(belief[y] - messages[edge, y] + pairwise[row, y, x] - top)
+                new[x] = top + np.log(total)
             top = new.max()
             whole = np.log(np.exp(new - top).sum()) + top
             for x in range(k):
