@@ -109,6 +109,11 @@ def algorithms(hosts: atos.distributed.HostGroup) -> None:
         ranks = atos.pagerank(parts, tolerance=1e-4, dtype=np.float64)
         assert ranks.error_bound <= 1e-4
         atos.verify_pagerank(graph.with_weights(None), ranks.rank.to_numpy(), 1e-4)
+        finest = (1 + 1e-9) * 1.85 / 0.15 * 2.0**-53 * 1e3  # so near rounding that rounds may not get there: then it is told
+        try:
+            assert atos.pagerank(parts, tolerance=finest, dtype=np.float64).error_bound <= finest
+        except InvalidArgumentError as error:
+            assert "the tolerance is too fine" in str(error), error
 
 
 def tasks(hosts: atos.distributed.HostGroup) -> None:

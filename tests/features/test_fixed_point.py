@@ -173,6 +173,43 @@ def test_rounding_ends_it(device):
     assert found.iterations < 2000
 
 
+@pytest.mark.parametrize("change_driven", [True, False])
+@pytest.mark.parametrize("norm", ["max", "1", "2"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bounds_hold_below_what_the_type_resolves(device, dtype, norm, change_driven):
+    """In the type of the features the residual may be 0 where the error is not, as is a bound that follows from it."""
+    graph, data, _ = problem(device, norm, 2, dtype)
+    n = graph.num_vertices
+    matrix = sp.csr_matrix((data.weights.to_numpy().astype(np.float64), graph.indices, graph.indptr), (n, n))
+    exact = sp.linalg.spsolve(sp.eye(n, format="csc") - matrix.tocsc(), data.seeds.to_numpy().astype(np.float64)).reshape(n, 2)
+    for tolerance in (1e-5, 1e-7, 1e-9, 1e-13, 1e-300):
+        x = atos.zeros((n, 2), dtype=dtype, device=device)
+        options = {"tolerance": tolerance, "contraction": 0.8, "norm": norm, "change_driven": change_driven}
+        found = features.fixed_point(graph, x, weight, add_seed, data, **options)
+        error = abs(x.to_numpy() - exact)
+        distance = {"max": error.max(), "1": error.sum(), "2": np.sqrt((error**2).sum())}[norm]
+        assert distance <= found.error_bound
+        assert found.converged == (found.error_bound <= tolerance)
+
+
+def test_infinite_features_have_no_bound(device):
+    graph, data, _ = problem(device, "max", 2, np.float32)
+    x = atos.asarray(np.full((600, 2), np.inf, np.float32), device=device, copy=True)
+    found = features.fixed_point(graph, x, weight, add_seed, data, contraction=0.8, max_iterations=5)
+    assert not found.converged
+    assert found.error_bound == np.inf
+
+
+def test_rounded_terms_are_in_the_bound(device):
+    """Weights of float32 stand for others, and the bound holds for the fixed point of these."""
+    graph, data, exact = problem(device, "max", 2, np.float64)
+    rounded = data._replace(weights=atos.asarray(data.weights.to_numpy().astype(np.float32), device=device, readonly=True))
+    x = atos.zeros(exact.shape, dtype=np.float64, device=device)
+    found = features.fixed_point(graph, x, weight, add_seed, rounded, tolerance=1e-12, contraction=0.8, rounding=2.0**-24)
+    assert abs(x.to_numpy() - exact).max() <= found.error_bound
+    assert not found.converged
+
+
 _VALUES = np.zeros((3, 2))
 READ_ONLY = [atos.asarray(_VALUES, device="cpu", readonly=readonly) for readonly in (True, False)]  # of one memory
 

@@ -10,6 +10,7 @@ import numpy as np
 from ...arrays.array import zeros
 from ...arrays.filled import full
 from ...arrays.over_hosts import HostArray
+from ...errors import InvalidArgumentError
 from ...graph.host_partition import HostPartition
 from ...operators.edge_map import THREAD_MAX_DEGREE, gather
 from ...operators.ranges import VERTICES_PER_MIXED_RANGE, range_items
@@ -58,9 +59,15 @@ def pagerank_over_hosts(
     dangling = float(hosts.messages.total(np.array([np.count_nonzero(degrees == 0) / max(n, 1)]))[0])
     # A round contracts the error by `damping`, so how far ranks move bounds it: times damping / (1 - damping).
     small = tolerance * (1 - damping) / max(damping, 1e-9)
-    moved: float = math.inf
+    moved, before = math.inf, math.inf
     rows = VERTICES_PER_MIXED_RANGE, THREAD_MAX_DEGREE[device.kind], parts.indptr, parts.indices
     while moved > small:
+        if moved >= before:  # which is rounding, since otherwise each round moves them by less
+            error = damping / (1 - damping) * moved
+            raise InvalidArgumentError(
+                f"the tolerance is too fine: rounding in float64 leaves an error of up to {error:.1e}, not {tolerance:.1e}"
+            )
+        before = moved
         sums, base = zeros(2, dtype=np.float64, device=device), ((1 - damping) + damping * dangling) / max(n, 1)
         numbers = current, following, base, damping
         launches.launch(items, gather_contributions, *rows, sums, own.start, own.stop, *numbers, worker="warp")
