@@ -59,14 +59,9 @@ def pagerank_over_hosts(
     dangling = float(hosts.messages.total(np.array([np.count_nonzero(degrees == 0) / max(n, 1)]))[0])
     # A round contracts the error by `damping`, so how far ranks move bounds it: times damping / (1 - damping).
     small = tolerance * (1 - damping) / max(damping, 1e-9)
-    moved, before = math.inf, math.inf
+    moved: float = math.inf
     rows = VERTICES_PER_MIXED_RANGE, THREAD_MAX_DEGREE[device.kind], parts.indptr, parts.indices
     while moved > small:
-        if moved >= before:  # which is rounding, since otherwise each round moves them by less
-            error = damping / (1 - damping) * moved
-            raise InvalidArgumentError(
-                f"the tolerance is too fine: rounding in float64 leaves an error of up to {error:.1e}, not {tolerance:.1e}"
-            )
         before = moved
         sums, base = zeros(2, dtype=np.float64, device=device), ((1 - damping) + damping * dangling) / max(n, 1)
         numbers = current, following, base, damping
@@ -74,6 +69,11 @@ def pagerank_over_hosts(
         moved, dangling = map(float, hosts.messages.total(sums.to_numpy()))
         following[:] = hosts.messages.gather(following[own])
         current, following = following, current
+        if small < moved >= before:  # which is rounding, since otherwise each round moves them by less
+            error = damping / (1 - damping) * moved
+            raise InvalidArgumentError(
+                f"the tolerance is too fine: rounding in float64 leaves an error of up to {error:.1e}, not {tolerance:.1e}"
+            )
     rank = full(n, 0, dtype=dtype, partition=parts, combine="sum")
     with rank._on_host() as values:
         values[own] = current[own] * np.maximum(degrees, 1)
