@@ -12,10 +12,12 @@ import atos_py as atos
 from atos_py.algorithms.als.normal_equations import shape_of
 from atos_py.algorithms.als.tasks import Side, solve_task
 from atos_py.algorithms.belief_propagation.tasks import Problem, sweep_task
+from atos_py.algorithms.label_spreading import Spreading, add_seed, coefficient
 from atos_py.algorithms.spmm import _store, _store4, _weighted_neighbour, _weighted_neighbour4
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
-from atos_py.features.maps import _edge_task
+from atos_py.features.change_driven import State, _along_edges, _with_update, measure, settle, store
+from atos_py.features.maps import _edge_task, _vertex_task
 from atos_py.operators.feature_gather import feature_gather
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
@@ -48,6 +50,11 @@ PROBLEM = Problem(
     *(INDPTR, INDICES, array("i4", readonly=True), array("f8", 2, readonly=True), array("f4", 3, readonly=True)),
     *(array("f4", 3), 0, array("f4"), 0.5, 2, 0.1, array("i4"), array("i8"), 10),
 )
+STATE = State(
+    *(OUT, OUT, array("f8", 2), array("u4"), array("f8", 2), 2, 0.1, 1.0, 0),
+    Spreading(None, array("f8", 2), array("f4", readonly=True), MATRIX, 0.5),
+)
+GATHERED, _SENT = _along_edges(coefficient)
 FUNCTIONS = {1: (_weighted_neighbour, _store), 4: (_weighted_neighbour4, _store4)}
 SPMM = {
     f"spmm, {k} features, {width} at once, {rows} rows": (
@@ -64,6 +71,19 @@ KERNELS = {
     **SPMM,
     "edge map": (_edge_task(((send, False),), 4, True)[0], (INDPTR, INDICES, BITS, BITS, COUNTS, Data(MATRIX, OUT)), 64),
     "als, 128": (solve_task(128, "cuda", True), (SIDE,), 65_536 // shape_of(128).num_threads // 2),
+    "sums of a fixed point": (
+        feature_gather(GATHERED, store, 8, np.float64, "cuda"),
+        (INDPTR, INDICES, STATE._replace(x=MATRIX)),
+        64,
+    ),
+    **{
+        f"update to {finish.__name__}": (
+            _vertex_task(((_with_update(finish, add_seed, 8), False),), 8, True)[0],
+            (INDPTR, BITS, BITS, COUNTS, STATE),
+            64,
+        )
+        for finish in (settle, measure)
+    },
     "beliefs": (sweep_task(8, np.float32, False), (PROBLEM,), 96),
     "beliefs in logarithms": (
         sweep_task(8, np.float32, True),
