@@ -344,7 +344,8 @@ class DynamicGraph:
             return None
         if isinstance(weights, (list, tuple)) and not weights:
             weights = np.zeros(0, has.dtype)
-        given = asarray(weights, device=self.device)
+        is_half = isinstance(weights, np.ndarray) and weights.dtype == np.float16  # which arrays do not hold
+        given = asarray(weights, dtype=np.float32 if is_half else None, device=self.device)
         if given.dtype.kind not in "biuf":
             raise UnsupportedTypeError(f"weights must be numbers (got {given.dtype})")
         kind = has.dtype
@@ -394,12 +395,15 @@ def _as_ids(name: str, ids: Any, n: int) -> Any:
 
 
 def _as_weights(xp: Any, values: Any, kind: np.dtype[Any]) -> Any:
-    """Return weights in the type of the graph's, or raise where that changes a whole number or one is NaN; for `compute`."""
-    made = values.astype(kind)
+    """Return weights in the type of the graph's, or raise where it cannot hold one or one is NaN; for `compute`."""
+    with np.errstate(over="ignore"):
+        made = values.astype(kind)
     if values.dtype.kind == "f" and bool(xp.isnan(values).any()):
         raise InvalidArgumentError("a weight is NaN; give every edge a number")
     if kind.kind != "f" and not bool((made == values).all()):
         raise InvalidArgumentError(f"some weight is no whole number of {kind}, which the weights of the graph are")
+    if kind.kind == "f" and bool((xp.isinf(made) & ~xp.isinf(values)).any()):
+        raise InvalidArgumentError(f"some weight is as large as {abs(values).max()}, which {kind} cannot hold")
     return made
 
 

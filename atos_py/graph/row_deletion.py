@@ -16,7 +16,7 @@ import numpy as np
 
 from ..compile.atomics import atomic_add
 from ..compile.task import task
-from .row_edits import UNDER_WAY, DynamicRows, element, set_element
+from .row_edits import UNDER_WAY, DynamicRows, copy_element
 from .row_keys import source_of
 from .row_lists import EDGES_PER_ITEM, FOUND, GROUP, STAGE, append_all, by_length, every, pushing
 
@@ -235,7 +235,7 @@ def move_edges(rows, old, new, count):  # type: ignore[no-untyped-def]
     if new < old:
         for k in range(count):
             rows.indices[new + k] = rows.indices[old + k]
-            set_element(rows.weights, new + k, element(rows.weights, old + k))
+            copy_element(rows.weights, new + k, rows.weights, old + k)
 
 
 def is_among(keys, low, number, target):  # type: ignore[no-untyped-def]

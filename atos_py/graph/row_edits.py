@@ -132,20 +132,20 @@ def ends_of(k, side, batch):  # type: ignore[no-untyped-def]
     return (v, u) if side else (u, v)
 
 
-def take_place(k, u, v, weight, batch):  # type: ignore[no-untyped-def]
-    """Store an edge in the next place of its row, if there is room; return whether it is the first one without."""
+def take_place(k, u, v, given, batch):  # type: ignore[no-untyped-def]
+    """Store an edge, the one `given` with that number, in the next place of its row; return whether it is the first without."""
     rows, room = batch.rows, batch.table.room[u]
     place = atomic_add(rows.degree, u, 1)
     if place < room:
-        store_edge(rows.start[u] + place, v, weight, rows)
+        store_edge(rows.start[u] + place, v, given, batch)
     batch.places[k] = STORED if place < room else place + 1
     return place == room
 
 
-def store_edge(edge, v, weight, rows):  # type: ignore[no-untyped-def]
-    """Store an edge."""
-    rows.indices[edge] = v
-    set_element(rows.weights, edge, weight)
+def store_edge(edge, v, given, batch):  # type: ignore[no-untyped-def]
+    """Store an edge to v with the weight of the edge with the number `given` in the batch."""
+    batch.rows.indices[edge] = v
+    copy_element(batch.rows.weights, edge, batch.weights, given)
 
 
 @task
@@ -167,7 +167,7 @@ def store_insertion(worker, item, state, batch):  # type: ignore[no-untyped-def]
                     if k < last:
                         u, v = ends_of(k, side, batch)
                         if side == 0 or u != v:
-                            is_full = take_place(side * count + k, u, v, element(batch.weights, k), batch)
+                            is_full = take_place(side * count + k, u, v, k, batch)
                     append_all(group, batch.full, state, is_full, u)
 
 
@@ -208,17 +208,13 @@ def copy_row(team, old, new, count, values, target):  # type: ignore[no-untyped-
             target[new + i] = values[old + i]
 
 
-def element(values, place):  # type: ignore[no-untyped-def]
-    """Return the element at a place; 0 if there are none."""
-    if values is None:
-        return 0
-    return values[place]
+def copy_element(values, new, source, old):  # type: ignore[no-untyped-def]
+    """Store an element of other values at a place, if there are any.
 
-
-def set_element(values, place, value):  # type: ignore[no-untyped-def]
-    """Store the element at a place, if there are any."""
+    A function that returned the element, or 0 without values, would be of two types; uint64 and int64 become float64.
+    """
     if values is not None:
-        values[place] = value
+        values[new] = source[old]
 
 
 move_full_rows = by_length(every, length_of_full, move_row, move_row)
@@ -232,9 +228,9 @@ def store_rest(worker, item, state, batch):  # type: ignore[no-untyped-def]
         for k in worker.split(range(first, min(first + EDGES_PER_ITEM, count))):
             u, v = batch.sources[k], batch.targets[k]
             if batch.places[k] > 0:
-                store_edge(rows.start[u] + batch.places[k] - 1, v, element(batch.weights, k), rows)
+                store_edge(rows.start[u] + batch.places[k] - 1, v, k, batch)
             if batch.both and batch.places[count + k] > 0:
-                store_edge(rows.start[v] + batch.places[count + k] - 1, u, element(batch.weights, k), rows)
+                store_edge(rows.start[v] + batch.places[count + k] - 1, u, k, batch)
 
 
 @task

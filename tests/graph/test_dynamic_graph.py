@@ -97,6 +97,23 @@ def test_random_edits(device, dtype, edits, undirected, begins_with_edges):
 
 
 @pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", ["?", "u4", "i8", "u8", "f2", "f8"])
+def test_weights_of_each_type(device, dtype):
+    """Edits keep the bits of weights, of all types that graphs have: rows that move, and rows that shrink."""
+    kind = np.dtype(dtype)
+    ends = (0, 1) if kind.kind in "fb" else (np.iinfo(kind).min, np.iinfo(kind).max)
+    weights = np.array([*ends, 1, 0] * 5, kind)
+    graph = atos.DynamicGraph(21, undirected=True, weights=kind, device=device)
+    graph.insert_edges([0] * 20, range(1, 21), weights)
+    assert graph.to_graph().to_scipy().toarray()[0, 1:].tolist() == weights.tolist()
+    graph.insert_edges([1], [2], weights[1:2])
+    assert graph.delete_edges([0, 0], [1, 3]) == 4
+    left = graph.to_graph().to_scipy().toarray()
+    assert left[0].tolist() == left[:, 0].tolist() == [0, 0, weights[1], 0, *weights[3:].tolist()]
+    assert left[1, 2] == left[2, 1] == weights[1]
+
+
+@pytest.mark.parametrize("device", DEVICES)
 def test_a_million_insertions_and_deletions(device):
     """As many edges again as the graph has, of which hubs get many; then most of them go."""
     before = atos.generate.rmat(14, 8, device=device)
@@ -317,6 +334,7 @@ def test_an_insertion_that_is_interrupted_leaves_everything_as_it_was(device, mo
         (lambda: atos.DynamicGraph(3, weights="f4").insert_edges([0], [1]), InvalidArgumentError, "pass weights="),
         (lambda: atos.DynamicGraph(3, weights="f4").insert_edges([0], [1], [1, 2]), InvalidArgumentError, r"\(2,\)"),
         (lambda: atos.DynamicGraph(3, weights="f4").insert_edges([0], [1], [np.nan]), InvalidArgumentError, "NaN"),
+        (lambda: atos.DynamicGraph(3, weights="f4").insert_edges([0], [1], [1e39]), InvalidArgumentError, r"1e\+39"),
         (lambda: atos.DynamicGraph(3, weights="i4").insert_edges([0], [1], [0.5]), InvalidArgumentError, "whole number"),
         (lambda: atos.DynamicGraph(3, weights="i4").insert_edges([0], [1], [2**40]), InvalidArgumentError, "int32"),
         (lambda: atos.DynamicGraph(3, weights="f4").insert_edges([0], [1], ["a"]), UnsupportedTypeError, "<U1|numbers"),
