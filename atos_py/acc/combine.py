@@ -50,8 +50,19 @@ class Combine:
         # was there before, and to merge those of the threads of a team; without that, one thread does everything.
         self.merge, self.onto, self.change, self.by_all = function, function, atomic_update(function), None
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Copy and pickle a combine of this package by its name, another one by its function."""
+        if globals().get(self.name) is self:
+            return self.name
+        return _remade, (self.merge, self.neutral, self.idempotent)
+
     def __repr__(self) -> str:
         return f"<acc combine {self.name}>"
+
+
+def _remade(function: Callable[..., Any], neutral: Any, idempotent: bool) -> Combine:
+    """Return the combine that was copied or pickled."""
+    return Combine(function, neutral=neutral, idempotent=idempotent)
 
 
 def _make(name: str, merge: Any, onto: Any, change: Any, by_all: Any, neutral: Any, **facts: bool) -> Combine:

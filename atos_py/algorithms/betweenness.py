@@ -53,7 +53,7 @@ __all__ = ["BetweennessResult", "betweenness", "verify_betweenness"]
 _TOLERANCE = 1e-9  # by which sums in another order may differ, relative to the largest
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BetweennessResult:
     """Result of `betweenness`.
 

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ComponentsResult:
     """Result of `connected_components` and `strongly_connected_components`.
 

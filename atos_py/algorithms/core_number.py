@@ -42,7 +42,7 @@ def list_vertex(v, lists):  # type: ignore[no-untyped-def]
     lists[v] = v
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CoreResult:
     """Result of `core_number`.
 

@@ -145,7 +145,7 @@ def divide(v, degree, triangles, clustering):  # type: ignore[no-untyped-def]
     clustering[v] = 2 * triangles[v] / (degree[v] * (degree[v] - 1)) if degree[v] > 1 else 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TriangleResult:
     """Result of `count_triangles`.
 

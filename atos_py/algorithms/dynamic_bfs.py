@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -95,6 +97,10 @@ class DynamicBFS:
         self.depth: Array = empty(graph.num_vertices, dtype=np.uint32, device=graph.device)
         self._search()
         graph._follow(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Search again from the same sources, in the graph or in the copy of it."""
+        return DynamicBFS, (self._graph, self._sources)
 
     def _inserted(self, sources: Array, targets: Array) -> None:
         """Relax edges."""

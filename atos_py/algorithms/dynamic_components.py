@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..arrays.array import Array, empty, zeros
@@ -93,6 +95,10 @@ class DynamicComponents:
         self.num_components = 0
         self._find()
         graph._follow(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Find the components again, of the graph or of the copy of it."""
+        return DynamicComponents, (self._graph,)
 
     def _inserted(self, sources: Array, targets: Array) -> None:
         """Unite components that edges join."""

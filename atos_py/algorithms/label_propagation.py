@@ -161,7 +161,7 @@ def begin_alone(v, indptr, p):  # type: ignore[no-untyped-def]
     p.active[v] = 1 if indptr[v + 1] > indptr[v] else 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LabelResult:
     """Result of `label_propagation`.
 

@@ -81,7 +81,7 @@ def add_seed(f, v, total, s):  # type: ignore[no-untyped-def]
     return total + s.seeds[v, f]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LabelSpreadingResult:
     """Result of `label_spreading`.
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["ShortestPathLengthsResult", "shortest_path_lengths", "verify_shortest_path_lengths"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ShortestPathLengthsResult:
     """Result of `shortest_path_lengths`.
 

@@ -14,7 +14,7 @@ from ..support.host_memory import host_memory_for
 __all__ = ["VertexSetResult", "describe_set"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class VertexSetResult:
     """Result of `k_core` and `maximal_independent_set`.
 

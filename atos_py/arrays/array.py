@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -79,7 +80,7 @@ class Array:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the elements, and not the address."""
-        return _remade, (self.to_numpy(), str(self.device), self.readonly)
+        return _remade, (self.to_numpy(), str(self.device), self.readonly, self.library)
 
     @host_memory_for("a copy of an array")
     def __iter__(self) -> Iterator[Any]:
@@ -321,9 +322,11 @@ def one_number(value: Any) -> NDArray[Any]:
     return element
 
 
-def _remade(values: NDArray[Any], device: str, readonly: bool) -> Array:
-    """Return the array that was copied or pickled."""
-    return asarray(values, device=device, readonly=readonly)
+def _remade(values: NDArray[Any], device: str, readonly: bool, library: str | None) -> Array:
+    """Return the array that was copied or pickled, which results are like where its library is imported."""
+    made = asarray(values, device=device, readonly=readonly)
+    made.library = library if library in sys.modules else None
+    return made
 
 
 @host_memory_for("atos.asarray")

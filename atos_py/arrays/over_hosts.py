@@ -6,7 +6,7 @@ import contextlib
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -15,6 +15,7 @@ from ..core.devices import Device
 from ..core.host_group import HostGroup
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
+from ..support.not_copied import NotCopied
 from .array import one_number, zeros
 from .casting import cast_values
 from .memory import check_shape
@@ -46,7 +47,7 @@ class HostPlaces:
         return slice(borders[self.hosts.rank], borders[self.hosts.rank + 1])
 
 
-class HostArray:
+class HostArray(NotCopied):
     """An array over several hosts, of which each owns the elements of its vertices. `atos_py.full` makes it.
 
     Tasks change it by one word, which travels: `worker.push_min` if `combine` is "min", `atos_py.accumulate` if it is "sum".
@@ -73,6 +74,8 @@ class HostArray:
     """
 
     __slots__ = ("__weakref__", "_places", "_sent", "_values", "combine")
+
+    _not_copied = "an array over several hosts is neither copied nor pickled: to_numpy() returns its elements"
 
     def __init__(self, shape: Any, dtype: DTypeLike, places: HostPlaces, combine: Literal["min", "sum"]) -> None:
         size = places.ownership.size
@@ -122,9 +125,6 @@ class HostArray:
     def __repr__(self) -> str:
         hosts = self._places.hosts.world_size
         return f"<atos array shape={self.shape} dtype={self.dtype} over {hosts} hosts, combine={self.combine!r}>"
-
-    def __reduce__(self) -> NoReturn:
-        raise UnsupportedTypeError("an array over several hosts is neither copied nor pickled: to_numpy() returns its elements")
 
     @host_memory_for("HostArray.to_numpy")
     def to_numpy(self) -> NDArray[Any]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..core.devices import Device
-from ..errors import InvalidArgumentError, UnsupportedTypeError
+from ..errors import InvalidArgumentError
 from ..support.host_memory import host_memory_for
+from ..support.not_copied import NotCopied
 from .array import Array, asarray, one_number
 from .indexing import Key
 from .memory import check_shape
@@ -21,7 +22,7 @@ from .spread import zeros_over
 __all__ = ["PartitionedArray"]
 
 
-class PartitionedArray:
+class PartitionedArray(NotCopied):
     """An array over the devices of a partition: a task on any of them reads and writes all of it.
 
     `atos_py.full` makes one. From the host, its first dimension is indexed by the ids of vertices, as they were given; inside
@@ -45,6 +46,8 @@ class PartitionedArray:
     # On CPU devices the memory is one, which processes share. On GPUs it is one range of addresses too, whose pages each owner
     # provides.
     __slots__ = ("__weakref__", "_elements", "_ownership")
+
+    _not_copied = "an array over several devices is neither copied nor pickled: to_numpy() returns its elements"
 
     def __init__(self, shape: int | tuple[int, ...], dtype: DTypeLike, ownership: Ownership) -> None:
         dimensions = check_shape(shape)
@@ -118,11 +121,6 @@ class PartitionedArray:
 
     def __repr__(self) -> str:
         return f"<atos array shape={self.shape} dtype={self.dtype} over {', '.join(map(str, self.devices))}>"
-
-    def __reduce__(self) -> NoReturn:
-        raise UnsupportedTypeError(
-            "an array over several devices is neither copied nor pickled: to_numpy() returns its elements"
-        )
 
     @host_memory_for("PartitionedArray.to_numpy")
     def to_numpy(self) -> NDArray[Any]:

@@ -6,7 +6,7 @@ import keyword
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..core.devices import Device
 from ..core.devices import device as device_of
@@ -94,7 +94,7 @@ class Pool:
     2 [1 1 6 7] 4
     """
 
-    __slots__ = ("__weakref__", "_parts", "device", "dtype", "max_capacity")
+    __slots__ = ("__weakref__", "_capacity", "_parts", "device", "dtype", "max_capacity")
 
     @host_memory_for("atos.Pool")
     def __init__(
@@ -126,7 +126,13 @@ class Pool:
             name: Array(part.pointer, (size, *field.shape), field.base, self.device, readonly=False, owner=part)
             for (name, field), part in zip(fields.items(), ranges, strict=True)
         }
-        self._parts, self.max_capacity = PoolParts(counters, arrays), size
+        self._parts, self._capacity, self.max_capacity = PoolParts(counters, arrays), least, size
+
+    @host_memory_for("a copy of a Pool")
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle the elements in use, and not the addresses for more."""
+        used = {name: getattr(self, name).to_numpy() for name in self._parts.arrays}
+        return _remade, (self.dtype, self._capacity, self.max_capacity, str(self.device), used)
 
     def __len__(self) -> int:
         """Return how many elements are in use."""
@@ -280,6 +286,14 @@ class Pool:
             return
         self._set_used(min(counter, refused))
         raise _full(f"{what} was full: tasks asked for {counter:,} elements", counter, self.max_capacity)
+
+
+def _remade(dtype: np.dtype[Any], capacity: int, most: int, device: str, used: dict[str, NDArray[Any]]) -> Pool:
+    """Return the pool that was copied or pickled."""
+    least = max(capacity, *map(len, used.values()))
+    made = Pool(dtype, least, max_capacity=max(most, least), device=device)
+    made.append(**used)
+    return made
 
 
 class _Range:

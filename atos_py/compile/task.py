@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import operator
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, overload
@@ -53,6 +56,24 @@ class Task:
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.body.__doc__)
 
+    def __copy__(self) -> Task:
+        """Return the task itself, which never changes."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Task:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle a task as functions are: by the name that its module has for it, so that no code is in a pickle.
+
+        A decorated function is no longer found by its own name, which is that of the task. In cloudpickle, which writes the
+        functions of a notebook or script themselves, a task is made of them.
+        """
+        module, name = self.body.__module__, self.body.__qualname__
+        if _find_task(module, name) is self and not (module == "__main__" and "cloudpickle" in sys.modules):
+            return _named_task, (module, name)
+        return Task, (self.body, self.workload, self.group)
+
     @property
     def nested(self) -> bool:
         """Whether the body runs once for each iteration of an inner loop, rather than once for each item."""
@@ -74,6 +95,23 @@ class Task:
         workload = f" workload={getattr(self.workload, '__name__', self.workload)}" if self.nested else ""
         group = f" group={self.group}" if self.group > 1 else ""
         return f"<atos task {self.name}{workload}{group}>"
+
+
+def _find_task(module: str, name: str) -> Any:
+    """Return what a module that is imported has under a name."""
+    try:
+        return operator.attrgetter(name)(sys.modules[module])
+    except (AttributeError, KeyError):
+        return None
+
+
+def _named_task(module: str, name: str) -> Task:
+    """Return the task that was pickled."""
+    importlib.import_module(module)
+    found = _find_task(module, name)
+    if not isinstance(found, Task):
+        raise InvalidArgumentError(f"the pickle is of the task {name} of the module {module}, which has no such task here")
+    return found
 
 
 @overload

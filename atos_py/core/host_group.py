@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import DistributedError
 from ..support.host_memory import host_memory_for
+from ..support.not_copied import NotCopied
 
 __all__ = ["Engine", "HostGroup", "current_hosts", "set_hosts"]
 
@@ -74,7 +75,7 @@ class Messages:
         return bool(self.engine.all_reduce(np.array([holds], np.int64), "max")[0])
 
 
-class HostGroup:
+class HostGroup(NotCopied):
     """Processes that exchange messages, as one of them sees them; `atos_py.distributed.init` makes it.
 
     It can be used in a ``with`` statement, whose end is `close`.
@@ -92,6 +93,8 @@ class HostGroup:
     ...     print(group.rank, group.world_size)
     0 1
     """
+
+    _not_copied = "a group of processes is neither copied nor pickled: each process calls atos.distributed.init()"
 
     def __init__(self, engine: Engine) -> None:
         self.messages = Messages(engine)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import AtosError, DistributedError
 from ..support.host_memory import host_memory_for
+from ..support.not_copied import NotCopied
 from .devices import Device
 from .library import check, ffi, in_turn, lib
 
@@ -20,7 +21,7 @@ _FIRST, _NEXT = 1024, int(lib.ATOS_GATHER_BYTES)  # bytes of messages
 _HEAD = struct.Struct("=QQ")  # how many messages there were before, bytes of the whole
 
 
-class ProcessGroup:
+class ProcessGroup(NotCopied):
     """The processes that work together, as one of them sees them; `atos_py.distributed.init` makes it.
 
     It can be used in a ``with`` statement, whose end is `close`.
@@ -44,6 +45,8 @@ class ProcessGroup:
     ...     print(group.rank, group.world_size)
     0 1
     """
+
+    _not_copied = "a group of processes is neither copied nor pickled: each process calls atos.distributed.init()"
 
     def __init__(self, rank: int, sockets: Sequence[int]) -> None:
         self.rank, self.world_size = rank, len(sockets)

@@ -27,6 +27,7 @@ from ..operators.ranges import mixed_item_dtype, mixed_range_bounds, mixed_range
 from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
+from ..support.not_copied import NotCopied
 from ..support.validation import as_dtype, as_host_array, check_bool
 from .active_set import ActiveSet, activate, is_active, make_set
 from .functions import chain, check_features, check_function, describe_functions
@@ -105,7 +106,7 @@ def _vertex_task(functions: _Functions, k: int, feature_aware: bool) -> tuple[Ta
     return Task(_body_name(functions, run)), functools.partial(range_items, size=size)
 
 
-class Maps:
+class Maps(NotCopied):
     """Maps over the vertices and edges of a graph with vectors of k features.
 
     Functions are plain functions that tasks can call. One of a vertex is ``function(f, v, data)``, and one of an edge from u to
@@ -143,6 +144,8 @@ class Maps:
     >>> print(x[1:].tolist(), reached.vertices())
     [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]] [1 2]
     """
+
+    _not_copied = "maps have a queue, and are neither copied nor pickled: make others, of a copy of the graph and of the data"
 
     def __init__(
         self, graph: Graph, k: int, data: Any, *, feature_aware: bool = True, **launch_options: Unpack[LaunchOptions]

@@ -96,6 +96,8 @@ class DynamicGraph:
     queue that it gets as an argument. After the launch its items are a batch (`Queue.peek`). So a task never meets a row that
     is half edited.
 
+    *Copies.* A copy, or a graph from a pickle, has rows of its own, and nothing follows it but what is copied together with it.
+
     Examples
     --------
     >>> graph = atos.DynamicGraph(4, undirected=True)
@@ -144,6 +146,10 @@ class DynamicGraph:
     def rows(self) -> DynamicRows:
         """Its arrays, read-only, as an argument of launches: until the next edit, since they may be others then."""
         return DynamicRows(*(None if each is None else asarray(each, readonly=True) for each in self._rows))  # type: ignore[arg-type]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle the edges as they are now, in rows of their own."""
+        return _remade, (self.to_graph(), self.undirected)
 
     def __repr__(self) -> str:
         edges = f"{self.num_edges:,} directed edges{', undirected' * self.undirected}"
@@ -384,6 +390,13 @@ class DynamicGraph:
         for each in begin_with or tasks[:1]:
             queue.push(items, task=each)
         queue.launch_cta(tasks, *args, barrier=each_round is not None, each_round=each_round)
+
+
+def _remade(graph: Graph, undirected: bool) -> DynamicGraph:
+    """Return the graph that was copied or pickled."""
+    if undirected:  # as all edits keep it
+        remember_symmetric(graph.indptr, graph.indices)
+    return DynamicGraph(graph, undirected=undirected)
 
 
 def _as_ids(name: str, ids: Any, n: int) -> Any:

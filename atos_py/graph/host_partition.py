@@ -11,6 +11,7 @@ from ..arrays.array import Array, asarray
 from ..arrays.over_hosts import HostPlaces
 from ..arrays.ownership import Ownership
 from ..core.host_group import HostGroup
+from ..support.not_copied import NotCopied
 from .symmetry import is_symmetric
 from .weight_range import WeightRange, weight_range
 
@@ -34,7 +35,7 @@ class WholeGraph(NamedTuple):
     weights: WeightRange | None
 
 
-class HostPartition(_Rows):
+class HostPartition(NotCopied, _Rows):
     """The part of a graph over several hosts that this one has, as `Graph.partition` makes it.
 
     A task takes it in place of the graph. Vertices of other hosts have no edges here. `original` has the ids of all vertices.
@@ -48,6 +49,10 @@ class HostPartition(_Rows):
 
     places: HostPlaces
     whole: WholeGraph
+
+    _not_copied = (
+        "the parts of a graph lie on their hosts, and are neither copied nor pickled: copy the graph, and call partition()"
+    )
 
     @property
     def num_vertices(self) -> int:

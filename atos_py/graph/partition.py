@@ -18,6 +18,7 @@ from ..core.devices import device as device_of
 from ..core.devices import devices as all_devices
 from ..core.process_group import ProcessGroup, current_group
 from ..errors import InvalidArgumentError
+from ..support.not_copied import NotCopied
 from .csr import CSR
 from .reorder import random_order
 
@@ -102,7 +103,7 @@ class _Rows(NamedTuple):
     original: Array
 
 
-class Partition(_Rows):
+class Partition(NotCopied, _Rows):
     """The parts of a graph over several devices, as `Graph.partition` makes them.
 
     A task takes it in place of the graph: `indptr`, `indices` and `weights` are those of a graph whose vertices have the
@@ -123,6 +124,10 @@ class Partition(_Rows):
     """
 
     ownership: Ownership
+
+    _not_copied = (
+        "the parts of a graph lie on their devices, and are neither copied nor pickled: copy the graph, and call partition()"
+    )
 
     @property
     def num_vertices(self) -> int:

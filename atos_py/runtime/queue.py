@@ -19,6 +19,7 @@ from ..core.devices import device as device_of
 from ..core.library import check, ffi, lib
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
+from ..support.not_copied import NotCopied
 from ..support.validation import as_dtype, check_bool, check_int
 from . import checkpoint
 from .buckets import as_priorities, check_buckets
@@ -32,7 +33,7 @@ from .queue_launches import QueueLaunches
 __all__ = ["Queue"]
 
 
-class Queue(QueueLaunches):
+class Queue(QueueLaunches, NotCopied):
     """A shared queue of tasks in the memory of one device: FIFO as far as concurrency allows.
 
     Parameters
@@ -91,6 +92,7 @@ class Queue(QueueLaunches):
     """
 
     _core: CoreQueue | PeerQueues
+    _not_copied = "a queue is neither copied nor pickled: save(path) writes what is in it, Queue.load reads it"
 
     @host_memory_for("a Queue")
     def __init__(
@@ -215,11 +217,6 @@ class Queue(QueueLaunches):
     def tasks_pushed(self) -> int:
         """Items that those tasks pushed."""
         return self._core.state().tasks_pushed
-
-    def __reduce__(self) -> Any:
-        raise UnsupportedTypeError(
-            "a queue is neither copied nor pickled: save(path) writes what is in it, Queue.load reads it"
-        )
 
     def __len__(self) -> int:
         """Return how many items are waiting."""

@@ -20,6 +20,7 @@ from ..compile.program import WORKERS
 from ..compile.task import Task
 from ..errors import InvalidArgumentError, LaunchTimeoutError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
+from ..support.not_copied import NotCopied
 from ..support.validation import check_timeout
 from .core_queue import CoreQueue
 from .items import as_items
@@ -38,7 +39,7 @@ __all__ = ["Run", "start"]
 _Future = concurrent.futures.Future[Any]  # of LaunchStats, or None for a launch that has to be made again
 
 
-class Run:
+class Run(NotCopied):
     """A launch that takes items from the host while its workers run, as `Queue.start` returns it.
 
     It ends when it was closed and nothing is left to do. A ``with`` block closes it at its end and waits, and stops it after an
@@ -57,6 +58,8 @@ class Run:
     >>> print(run.wait().tasks_run, seen[:])
     3 [1 0 1 1]
     """
+
+    _not_copied = "a run is one launch, which is neither copied nor pickled: wait() returns its statistics, which can be"
 
     def __init__(self, task: str, dtype: np.dtype[Any], ownership: Ownership | None, mailbox: Mailbox, future: _Future) -> None:
         self._task = task

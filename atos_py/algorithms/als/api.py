@@ -34,7 +34,7 @@ from .tasks import ROWS_OF_GRAM, Side, gram_tasks, solve_task
 __all__ = ["ALSResult", "als", "read_ratings"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ALSResult:
     """Result of `als`.
 

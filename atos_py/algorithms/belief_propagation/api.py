@@ -45,7 +45,7 @@ _MOST = 1e30  # so that no sum of logarithms is beyond float32
 _SCHEDULES = ("synchronous", "residual")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BeliefResult:
     """Result of `belief_propagation`.
 

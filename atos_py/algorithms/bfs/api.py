@@ -46,7 +46,7 @@ _DENSE = 8
 SCHEDULE = {"persistent", "barrier"}  # options that choose one
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BFSResult:
     """Result of `bfs`.
 

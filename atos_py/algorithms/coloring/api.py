@@ -43,7 +43,7 @@ _MIN_CAPACITY = 1 << 16
 _TASKS, _RANGE_TASKS = (assign, check), (assign_range, check_range, assign, check)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ColoringResult:
     """Result of `color`.
 

@@ -32,7 +32,7 @@ _ITEMS_SUMMED = 1 << 16  # whose sums, of up to 44 bits each, NumPy adds up in 6
 _DENSE = 8  # mean degree
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SpanningForestResult:
     """Result of `minimum_spanning_forest`.
 

@@ -46,7 +46,7 @@ __all__ = ["METHODS", "PageRankResult", "check_damping", "pagerank", "teleport_d
 METHODS = ("sweep", "gather", "push")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PageRankResult:
     """Result of `pagerank`.
 

@@ -43,7 +43,7 @@ __all__ = ["SSSPResult", "sssp"]
 _IN_32_BITS = 2**31  # vertices of which int32 can name each
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SSSPResult:
     """Result of `sssp`.
 
