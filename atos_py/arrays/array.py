@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,21 +19,22 @@ from ..support.validation import as_host_array, check_bool
 from . import dlpack_export as dlpack
 from .array_library import library_of
 from .casting import cast_values
-from .import_external import detached, is_on_gpu, kept_dtype, memory_of
+from .import_external import is_on_gpu, kept_dtype, memory_of
 from .indexing import Key, find_part
 from .memory import check_alignment, check_shape, copy_bytes, fill_elements
+from .on_host import Elementwise, to_host
 
 __all__ = ["Array", "asarray", "empty", "is_of_core", "one_number", "to_host", "zeros"]
 
 _SLOT, _ADDRESS = ffi.typeof("void **"), ffi.typeof("uintptr_t")  # parsed once
 
 
-class Array:
+class Array(Elementwise):
     """A C-contiguous array on one device: what a task reads and writes.
 
     Make one with `asarray`, `full`, `zeros` or `empty`. From the host, elements and contiguous parts are read and written
-    by indexing, which copies; `to_numpy` copies all. In a task, a writable array is read coherently: a worker sees what the
-    others wrote.
+    by indexing, which copies; `to_numpy` copies all. Comparisons are element by element, and give arrays of NumPy on the host,
+    as those of NumPy do. In a task, a writable array is read coherently: a worker sees what the others wrote.
 
     Attributes
     ----------
@@ -55,6 +55,9 @@ class Array:
     >>> array[1, 2] = 9
     >>> print(array[1], array.shape, array.to_numpy().sum())
     [7 7 9] (2, 3) 44
+    >>> print(array == 7)
+    [[ True  True  True]
+     [ True  True False]]
     """
 
     __slots__ = ("__weakref__", "_owner", "device", "dtype", "library", "pointer", "readonly", "shape")
@@ -81,13 +84,6 @@ class Array:
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the elements, and not the address."""
         return _remade, (self.to_numpy(), str(self.device), self.readonly, self.library)
-
-    @host_memory_for("a copy of an array")
-    def __iter__(self) -> Iterator[Any]:
-        """Go through a copy on the host."""
-        if not self.shape:
-            raise UnsupportedTypeError("an array without dimensions has nothing to go through")
-        return iter(self.to_numpy())
 
     @property
     def ndim(self) -> int:
@@ -417,20 +413,3 @@ def _from_host(source: NDArray[Any], dtype: DTypeLike | None, target: Device, re
     copy_bytes(target, result.pointer, values, values.nbytes)
     result.readonly = readonly
     return result
-
-
-def to_host(obj: Any) -> Any:
-    """Return an array on a GPU, or of a library that is not NumPy, as a NumPy array, and everything else as it is.
-
-    What is on the CPU is not copied.
-    """
-    if isinstance(obj, type):
-        raise UnsupportedTypeError(f"the class {obj.__qualname__} is no array; give one of its arrays")
-    if isinstance(obj, Array) or is_on_gpu(obj):
-        return np.asarray(asarray(obj))
-    if isinstance(obj, (np.ndarray, np.generic)) or not hasattr(obj, "__dlpack__"):
-        return obj
-    try:
-        return np.asarray(detached(obj)) if hasattr(obj, "__array__") else np.from_dlpack(obj)
-    except (RuntimeError, TypeError, BufferError) as error:
-        raise UnsupportedTypeError(f"an array of {type(obj).__module__} cannot become one of NumPy: {error}") from error

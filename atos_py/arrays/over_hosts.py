@@ -6,7 +6,7 @@ import contextlib
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -19,6 +19,7 @@ from ..support.not_copied import NotCopied
 from .array import one_number, zeros
 from .casting import cast_values
 from .memory import check_shape
+from .on_host import Elementwise
 from .ownership import Ownership
 
 __all__ = ["HostArray", "HostPlaces"]
@@ -47,7 +48,7 @@ class HostPlaces:
         return slice(borders[self.hosts.rank], borders[self.hosts.rank + 1])
 
 
-class HostArray(NotCopied):
+class HostArray(Elementwise, NotCopied):
     """An array over several hosts, of which each owns the elements of its vertices. `atos_py.full` makes it.
 
     Tasks change it by one word, which travels: `worker.push_min` if `combine` is "min", `atos_py.accumulate` if it is "sum".
@@ -118,6 +119,9 @@ class HostArray(NotCopied):
     def own(self) -> slice:
         """Numbers of the elements of this host."""
         return self._places.own
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
+        raise UnsupportedTypeError("to_numpy(), which all hosts call, returns the elements of an array over several hosts")
 
     def __len__(self) -> int:
         return self.size

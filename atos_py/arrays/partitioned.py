@@ -16,13 +16,14 @@ from ..support.not_copied import NotCopied
 from .array import Array, asarray, one_number
 from .indexing import Key
 from .memory import check_shape
+from .on_host import Elementwise
 from .ownership import Ownership
 from .spread import zeros_over
 
 __all__ = ["PartitionedArray"]
 
 
-class PartitionedArray(NotCopied):
+class PartitionedArray(Elementwise, NotCopied):
     """An array over the devices of a partition: a task on any of them reads and writes all of it.
 
     `atos_py.full` makes one. From the host, its first dimension is indexed by the ids of vertices, as they were given; inside

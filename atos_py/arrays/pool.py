@@ -18,6 +18,7 @@ from .array import Array, zeros
 from .casting import cast_values
 from .import_external import kept_dtype
 from .memory import fill_elements
+from .on_host import Elementwise
 
 __all__ = ["Pool", "PoolParts"]
 
@@ -138,6 +139,15 @@ class Pool:
         """Return how many elements are in use."""
         counter, refused = self._parts.counters[:].tolist()
         return int(min(counter, refused))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same pool. What has elements is a field, such as ``pool.values == 1``."""
+        if isinstance(other, (int, float, np.generic, np.ndarray, list, Elementwise)):
+            field = next(iter(self._parts.arrays))
+            raise UnsupportedTypeError(f"a pool is not compared with {other!r:.80}: compare a field, as in pool.{field} == ...")
+        return self is other
+
+    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return f"<atos pool of {self.dtype}: {len(self)} of {self.max_capacity} elements in use on {self.device}>"

@@ -22,6 +22,16 @@ class GraphArrays(NamedTuple):
     indices: Array
     weights: Array | None
 
+    def __eq__(self, other: object) -> bool:
+        """Whether another graph is of the very same arrays: what they hold is not looked at."""
+        return isinstance(other, GraphArrays) and all(one is each for one, each in zip(self, other, strict=True))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self)))
+
     @property
     def num_vertices(self) -> int:
         """Number of vertices."""

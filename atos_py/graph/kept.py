@@ -6,6 +6,7 @@ import weakref
 from typing import Any, NamedTuple
 
 from ..arrays.array import Array
+from ..support.remembered import Remembered
 from .graph_arrays import GraphArrays
 
 __all__ = ["GraphReference", "kept"]
@@ -23,6 +24,11 @@ class GraphReference(NamedTuple):
         """Return the reference to a graph."""
         return cls(*(None if part is None else weakref.ref(part) for part in graph))  # type: ignore[arg-type]
 
+    def is_to(self, graph: GraphArrays) -> bool:
+        """Whether it is the reference to a graph of these arrays, and not to one of equal ones."""
+        parts = self.parts()
+        return parts is not None and all(one is other for one, other in zip(parts, graph, strict=True))
+
     def parts(self) -> tuple[Array, Array, Array | None] | None:
         """Return the arrays of the graph; None if one of them is gone."""
         indptr, indices, weights = self.indptr(), self.indices(), None if self.weights is None else self.weights()
@@ -32,7 +38,7 @@ class GraphReference(NamedTuple):
 
 
 # By the part of a graph that others are the least likely to share.
-_kept: weakref.WeakKeyDictionary[Array, tuple[GraphReference, dict[str, Any]]] = weakref.WeakKeyDictionary()
+_kept: Remembered[tuple[GraphReference, dict[str, Any]]] = Remembered()
 
 
 def kept(graph: GraphArrays) -> dict[str, Any]:
@@ -42,7 +48,6 @@ def kept(graph: GraphArrays) -> dict[str, Any]:
     """
     key = graph.indices if graph.weights is None else graph.weights
     entry = _kept.get(key)
-    # Arrays are the same if they are one object; `==` of a graph's parts compares that.
-    if entry is None or entry[0].parts() != tuple(graph):
-        entry = _kept[key] = GraphReference.to(graph), {}
+    if entry is None or not entry[0].is_to(graph):
+        entry = _kept.set(key, (GraphReference.to(graph), {}))
     return entry[1]

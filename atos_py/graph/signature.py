@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import weakref
 from typing import NamedTuple
 
-from ..arrays.array import Array
+from ..support.remembered import Remembered
 from .graph import Graph
 
 __all__ = ["GraphSignature", "graph_signature"]
@@ -32,14 +31,15 @@ class GraphSignature(NamedTuple):
 
 def graph_signature(graph: Graph) -> GraphSignature:
     """Return the signature of a graph. The degrees are looked at once, and the answer is kept as long as the graph."""
-    if graph.indptr not in _known:
+    found = _known.get(graph.indptr)
+    if found is None:
         mean = graph.num_edges / max(graph.num_vertices, 1)
         skew = graph.max_degree / mean if mean else 1
-        _known[graph.indptr] = GraphSignature(_log2(graph.num_vertices), _log2(mean), _log2(skew))
-    return _known[graph.indptr]
+        found = _known.set(graph.indptr, GraphSignature(_log2(graph.num_vertices), _log2(mean), _log2(skew)))
+    return found
 
 
-_known: weakref.WeakKeyDictionary[Array, GraphSignature] = weakref.WeakKeyDictionary()
+_known: Remembered[GraphSignature] = Remembered()
 
 
 def _log2(value: float) -> int:

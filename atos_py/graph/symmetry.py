@@ -8,13 +8,14 @@ import numpy as np
 
 from ..arrays.array import Array, zeros
 from ..operators.edge_map import gather
+from ..support.remembered import Remembered
 from ..support.splitmix64 import splitmix64
 from .passes import run_gather
 
 __all__ = ["hash_edge", "is_symmetric", "no_edge", "remember_symmetric", "row_difference"]
 
 #: Result for the targets of edges, together with these row offsets.
-_known: weakref.WeakKeyDictionary[Array, tuple[weakref.ref[Array], bool]] = weakref.WeakKeyDictionary()
+_known: Remembered[tuple[weakref.ref[Array], bool]] = Remembered()
 
 
 def hash_edge(u, v):  # type: ignore[no-untyped-def]
@@ -42,15 +43,15 @@ antisymmetry = gather(reverse_difference, row_difference, no_edge, zero=np.uint6
 
 def is_symmetric(indptr: Array, indices: Array) -> bool:
     """Return whether every edge has its reverse; remembered for these arrays. See `Graph.is_symmetric`."""
-    offsets, found = _known.get(indices, (None, False))
+    offsets, found = _known.get(indices) or (None, False)
     if offsets is None or offsets() is not indptr:
         total = zeros(1, dtype=np.uint64, device=indices.device)
         run_gather(antisymmetry, indptr, indices, total)
         found = int(total[0]) == 0
-        _known[indices] = weakref.ref(indptr), found
+        _known.set(indices, (weakref.ref(indptr), found))
     return found
 
 
 def remember_symmetric(indptr: Array, indices: Array) -> None:
     """Spare the pass over edges that were made so that each has its reverse."""
-    _known[indices] = weakref.ref(indptr), True
+    _known.set(indices, (weakref.ref(indptr), True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from ..errors import InvalidArgumentError
 from ..operators.ranges import range_items
 from ..operators.vertex_map import vertex_range
 from ..runtime.queue import Queue
+from ..support.remembered import Remembered
 
 __all__ = ["WeightRange", "check_not_negative", "refuse_negative", "weight_range"]
 
@@ -25,7 +25,7 @@ class WeightRange(NamedTuple):
     mean: float
 
 
-_known: weakref.WeakKeyDictionary[Array, WeightRange] = weakref.WeakKeyDictionary()
+_known: Remembered[WeightRange] = Remembered()
 
 
 def weight(edge, weights):  # type: ignore[no-untyped-def]
@@ -48,7 +48,7 @@ def weight_range(weights: Array) -> WeightRange:
         queue.push(items)
         queue.launch_warp(find_range, weights.size, ends, total, weights)
         least, most = ends.to_numpy().tolist()
-        found = _known[weights] = WeightRange(least, most, float(total[0]) / weights.size)
+        found = _known.set(weights, WeightRange(least, most, float(total[0]) / weights.size))
     return found
 
 

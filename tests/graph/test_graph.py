@@ -197,7 +197,7 @@ class TestFiles:
         graph.save(tmp_path / "graph.npz", compress=compress)
         loaded = Graph.load(tmp_path / "graph.npz", device="cpu")
         assert triples(loaded) == triples(graph)
-        assert [part and part.dtype for part in loaded] == [part and part.dtype for part in graph]
+        assert [part is not None and part.dtype for part in loaded] == [part is not None and part.dtype for part in graph]
 
     def test_load_options(self, tmp_path: Path) -> None:
         path = tmp_path / "graph.txt.gz"
