@@ -115,7 +115,7 @@ def main() -> None:
     def by_priorities() -> tuple[float, int, int]:
         best[0] = 0
         queue.push((0, room, 0), 0)
-        stats = getattr(queue, f"launch_{given.worker}")(leave_out, *arrays, best)
+        stats = queue.launch(leave_out, *arrays, best, worker=given.worker)
         return stats.milliseconds, int(best[0]), stats.tasks_run
 
     def serial(program: Any) -> tuple[float, int, int]:

@@ -39,8 +39,7 @@ def launches(device: atos.Device) -> None:
 
             def run(worker: str = worker, schedule: dict[str, Any] = schedule) -> atos.LaunchStats:
                 queue.push([1])
-                stats: atos.LaunchStats = getattr(queue, f"launch_{worker}")(nothing, num_blocks=1, **schedule)
-                return stats
+                return queue.launch(nothing, worker=worker, num_blocks=1, **schedule)
 
             call, inside = median_of(run, 300)
             what = " ".join(f"{name}={on}" for name, on in schedule.items())

@@ -261,7 +261,7 @@ def one(chance: random.Random, device: atos.Device, places: Places, progress: Pr
                         run.stop()
                 stats = run.wait()
             else:
-                stats = getattr(queue, f"launch_{worker}")(task, *arguments, timeout=timeout, **schedule, **options)
+                stats = queue.launch(task, *arguments, worker=worker, timeout=timeout, **schedule, **options)
             tasks += stats.tasks_run
             if not stats.stopped and not ended:
                 break

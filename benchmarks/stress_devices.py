@@ -193,8 +193,7 @@ def one(
             before = seen.to_numpy().sum() if group is None else 0
             alive[0] = time.monotonic()
             try:
-                launch = getattr(queue, f"launch_{worker}")
-                stats = launch(tasks, *arguments, timeout=timeout, **options)
+                stats = queue.launch(tasks, *arguments, worker=worker, timeout=timeout, **options)
                 counts["grown"] += stats.grown
                 counts["wrong"] += sum(stats.tasks_run_by.values()) != stats.tasks_run
                 if not stats.stopped:

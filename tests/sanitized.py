@@ -29,7 +29,7 @@ def main() -> None:
         queue = atos.Queue(9001 if persistent else 100, max_capacity=9001, device="cuda")
         queue.push(0)
         del options["worker"]
-        getattr(queue, f"launch_{worker}")(spread, hub, seen, **options)
+        queue.launch(spread, hub, seen, worker=worker, **options)
         assert int(seen.to_numpy().sum()) == 9001
     atos.verify_pagerank(road, atos.pagerank(road))
     atos.verify_coloring(road, atos.color(road).colors)

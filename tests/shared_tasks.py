@@ -132,7 +132,7 @@ def items_as_nodes(items: np.ndarray) -> np.ndarray:
 
 
 def launch(queue: atos.Queue, worker: str, *args: Any, **options: Any) -> atos.LaunchStats:
-    return getattr(queue, f"launch_{worker}")(*args, **options)
+    return queue.launch(*args, worker=worker, **options)
 
 
 def assert_each_once(seen: np.ndarray) -> None:

@@ -69,7 +69,7 @@ def search(
     depth[source] = 0
     queue = atos.Queue(capacity=capacity, devices=parts.devices, owner=parts)
     queue.push([source])
-    stats: atos.LaunchStats = getattr(queue, f"launch_{worker}")(visit, parts, depth, **options)
+    stats = queue.launch(visit, parts, depth, worker=worker, **options)
     assert len(queue) == 0
     atos.verify_bfs(graph, source, depth.to_numpy())
     return stats

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike, NDArray
 
-from ..algorithms.arguments import check_sources, check_worker
+from ..algorithms.arguments import check_sources
 from ..arrays.array import to_host
 from ..arrays.in_place import array_in_place
+from ..compile.program import check_worker
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
@@ -244,7 +245,8 @@ class Program:
         """
         check_graph(graph)
         check_option_names("Program.run", launch_options, (*list_parameters(Program.run), *LaunchOptions.__annotations__))
-        check_worker(worker)
+        if worker is not None:
+            check_worker(worker)
         sent = check_choice("direction", "push" if direction is None else direction, DIRECTIONS)
         usual = "jit" if threshold is not None or (self.combine.idempotent and not self.combine.votes) else "online"
         listed = check_choice("filter", usual if filter is None else filter, FILTERS)

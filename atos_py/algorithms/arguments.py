@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays.array import to_host
-from ..compile.program import WORKERS
+from ..compile.program import check_worker
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from ..graph.csr import CSR
 from ..graph.graph_arrays import check_graph
@@ -27,7 +27,6 @@ __all__ = [
     "check_no_each_round",
     "check_sources",
     "check_target",
-    "check_worker",
     "ends_of",
     "first_of",
     "hash_of_seed",
@@ -77,7 +76,8 @@ def check_call(
         raise LaunchConfigError(f"{name} proceeds in rounds, which take barriers (got barrier=False); leave it out")
     if rounds:
         check_no_each_round(name, options)
-    check_worker(worker)
+    if worker is not None:
+        check_worker(worker)
 
 
 def check_no_each_round(name: str, options: Mapping[str, Any]) -> None:
@@ -90,12 +90,6 @@ def check_no_each_round(name: str, options: Mapping[str, Any]) -> None:
 def _options_of(algorithm: Callable[..., Any]) -> tuple[str, ...]:
     """Return the options of an algorithm and of its launches; kept, since a signature takes long to read."""
     return (*list_parameters(algorithm), *LaunchOptions.__annotations__)
-
-
-def check_worker(worker: str | None) -> None:
-    """Raise unless there is such a kind of worker, or None for none that was chosen."""
-    if worker is not None and (not isinstance(worker, str) or worker not in WORKERS):
-        raise InvalidArgumentError(f"worker must be one of {', '.join(WORKERS)} (got {worker!r:.80})")
 
 
 def check_sources(sources: ArrayLike, num_vertices: int, name: str = "sources") -> NDArray[Any]:

@@ -95,7 +95,7 @@ class LaunchSequence:
                 raise self._over(len(queue))
             options["timeout"] = max(left, _SOON)  # of several processes others may have time: all begin, and stop together
         try:
-            self.runs.append(getattr(queue, f"launch_{self.worker or worker}")(task, *args, **options))
+            self.runs.append(queue.launch(task, *args, worker=self.worker or worker, **options))
         except LaunchTimeoutError as error:
             if self.end is None or error.stuck:
                 raise
@@ -158,8 +158,8 @@ class LaunchSequence:
 
         So one call warms up for all others of its kind, whatever its data made of it.
         """
-        options = {name: value for name, value in self.options.items() if name not in _WATCHING}
-        getattr(self.queue, f"launch_{self.worker or worker}")(task, *args, **options)
+        options: Any = {name: value for name, value in self.options.items() if name not in _WATCHING}
+        self.queue.launch(task, *args, worker=self.worker or worker, **options)
 
     def total(self, task: str | None = None, like: LaunchStats | None = None) -> LaunchStats:
         """Return the statistics of all launches as those of one."""

@@ -10,13 +10,14 @@ import numpy as np
 
 from ..core.devices import Device
 from ..core.library import check, ffi, lib
+from ..errors import InvalidArgumentError
 from . import linker as link
 from .arguments import Kind
 from .debug_checks import Checks
 from .kinds import Launchable, tasks_of
 from .timing import during
 
-__all__ = ["WORKERS", "WORKER_KINDS", "Program", "program_for", "register_limits"]
+__all__ = ["WORKERS", "WORKER_KINDS", "Program", "check_worker", "program_for", "register_limits"]
 
 WORKER_KINDS = {"thread": lib.ATOS_THREAD, "warp": lib.ATOS_WARP, "cta": lib.ATOS_CTA}
 WORKERS = tuple(WORKER_KINDS)
@@ -59,6 +60,13 @@ class Program:
     registers: int
     code: object  # native code must outlive the handle
     launches: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+
+
+def check_worker(worker: Any) -> str:
+    """Return the name of a kind of workers; raise if there is none of this name."""
+    if not isinstance(worker, str) or worker not in WORKERS:
+        raise InvalidArgumentError(f"worker must be one of {', '.join(WORKERS)} (got {worker!r:.80})")
+    return worker
 
 
 @functools.lru_cache(maxsize=1024)

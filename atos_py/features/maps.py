@@ -310,10 +310,10 @@ class Maps(NotCopied):
 
     def _launch(self, task: Task, items: Any, *args: Any, alone: bool = False) -> None:
         defaults: dict[str, Any] = {} if task.nested else {"fetch_size": RANGES_AT_ONCE}
-        launch = self._queue.launch_thread if alone else self._queue.launch_cta
+        worker = "thread" if alone else "cta"
         try:
             self._queue.push(items)
-            self.runs.append(launch(task, *args, **{**defaults, **self.options}))
+            self.runs.append(self._queue.launch(task, *args, worker=worker, **{**defaults, **self.options}))
         except BaseException:
             self._queue.clear()  # what is left of this map must not run in the next one
             raise

@@ -106,7 +106,7 @@ def prepare_launch(
     """
     begin = time.perf_counter()
     device, ownership = queue.device, queue.ownership
-    config = LaunchConfig.from_options(worker, device, options)
+    config = LaunchConfig.from_options(worker, device, options, task)
     tasks = check_tasks(task)
     names = tuple([member.name for member in tasks])
     if mailbox is not None:

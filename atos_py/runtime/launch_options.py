@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from types import FunctionType, NoneType
 from typing import Any, Literal, TypedDict
 
 import numpy as np
 
+from ..compile.task import Task
 from ..core.devices import Device
 from ..core.devices import device as device_of
 from ..core.library import lib
@@ -29,7 +31,7 @@ _MAX_KEPT = 256
 
 
 class LaunchOptions(TypedDict, total=False):
-    """Options of `Queue.launch_thread`, `launch_warp` and `launch_cta`, which `bfs`, `pagerank` and `color` take too.
+    """Options of `Queue.launch`, `launch_thread`, `launch_warp` and `launch_cta`; `bfs`, `pagerank` and `color` take them too.
 
     A type checker that knows them sees a misspelt option, or a value of the wrong type, before the program runs. A function
     of yours that hands options on shows them in the same way: ``**options: Unpack[atos.LaunchOptions]``.
@@ -173,8 +175,10 @@ class LaunchConfig:
     debug: bool
 
     @classmethod
-    def from_options(cls, worker: str, device: Device, options: LaunchOptions) -> LaunchConfig:
+    def from_options(cls, worker: str, device: Device, options: LaunchOptions, task: Any = None) -> LaunchConfig:
         """Check what a caller gave for a launch of `worker` on `device`; what was checked before is kept for the next time.
+
+        `task` is what is to be launched, for the message about a name that is no option.
 
         Raises
         ------
@@ -188,19 +192,19 @@ class LaunchConfig:
         # With their types, since True is 1, which some options do not take.
         given = [(name, type(value), value) for name, value in options.items()]
         if not (_OF_ONE_LAUNCH.isdisjoint(options) and _LASTING.issuperset([each for _, each, _ in given])):
-            return cls._checked(worker, device, options)
+            return cls._checked(worker, device, options, task)
         key = worker, device, os.environ.get("ATOS_DEBUG"), *given
         config = _kept.get(key)
         if config is None:
-            config = cls._checked(worker, device, options)
+            config = cls._checked(worker, device, options, task)
             if len(_kept) >= _MAX_KEPT:
                 _kept.clear()
             _kept[key] = config
         return config
 
     @classmethod
-    def _checked(cls, worker: str, device: Device, options: LaunchOptions) -> LaunchConfig:
-        check_option_names("a launch", options, LaunchOptions.__annotations__)
+    def _checked(cls, worker: str, device: Device, options: LaunchOptions, task: Any) -> LaunchConfig:
+        _check_names(options, task)
         where, idle, timeout = options.get("device"), options.get("idle"), options.get("timeout")
         fetch_size, blocks, threads = options.get("fetch_size"), options.get("num_blocks"), options.get("num_threads")
         trace, debug, buffer = options.get("trace"), options.get("debug"), options.get("push_buffer")
@@ -242,6 +246,25 @@ class LaunchConfig:
             progress=check_progress(options.get("progress", False)),
             debug=_read_debug_default() if debug is None else check_bool("debug", debug),
         )
+
+
+def _check_names(options: Iterable[str], task: Any) -> None:
+    """Raise at the first name that no option of a launch has."""
+    for name in options:
+        if name in LaunchOptions.__annotations__:
+            continue
+        if name == "worker":
+            raise UnsupportedTypeError(
+                "launch(task, worker=...) has the option 'worker'; other launches have their kind of workers"
+            )
+        for each in task if isinstance(task, (tuple, list)) else [task]:
+            if isinstance(each, Task) and name in inspect.signature(each.body).parameters:
+                raise UnsupportedTypeError(
+                    f"a launch has no option {name!r}, but the task {each.name} has a parameter of this name: its arguments are"
+                    f" given by position, as in launch({each.name}, {name})"
+                )
+    note = "; arguments of the task are given by position, without names"
+    check_option_names("a launch", options, LaunchOptions.__annotations__, note)
 
 
 _kept: dict[tuple[Any, ...], LaunchConfig] = {}

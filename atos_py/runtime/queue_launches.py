@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..compile.program import check_worker
 from ..compile.task import Task
 from ..support.host_memory import host_memory_for
 from .launch import run_launch
@@ -20,6 +21,46 @@ __all__ = ["QueueLaunches"]
 
 class QueueLaunches:
     """The launches of a queue, as its methods."""
+
+    @host_memory_for("a launch")
+    def launch(
+        self: StartableQueue,
+        task: Task | Sequence[Task],
+        *args: Any,
+        worker: str = "cta",
+        **options: Unpack[LaunchOptions],
+    ) -> LaunchStats:
+        """Run the queue's tasks with workers of the kind that `worker` names; otherwise as `launch_cta`.
+
+        Parameters
+        ----------
+        task, *args, **options
+            As for `launch_cta`.
+        worker : {"cta", "warp", "thread"}
+            What one worker is: a block, a warp of 32 threads, or a thread. On the CPU each has one thread.
+
+        Returns
+        -------
+        LaunchStats
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there are no such workers.
+        AtosError
+            What `launch_cta` raises.
+
+        Examples
+        --------
+        >>> @atos.task
+        ... def mark(worker, v, seen):
+        ...     seen[v] = 1
+        >>> seen, queue = atos.zeros(4, dtype=np.int32), atos.Queue(capacity=10)
+        >>> queue.push([0, 2])
+        >>> print(queue.launch(mark, seen, worker="thread").worker, seen[:])
+        thread [1 0 1 0]
+        """
+        return run_launch(self, self._core.for_launch, check_worker(worker), task, args, options)
 
     @host_memory_for("a launch")
     def launch_thread(
@@ -101,6 +142,7 @@ class QueueLaunches:
         See Also
         --------
         LaunchOptions : describes the options.
+        launch : has the kind of the workers as an option.
         launch_thread, launch_warp
 
         Notes

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from ..arrays.array import Array
 from ..arrays.ownership import Ownership
 from ..compile.kinds import check_tasks
-from ..compile.program import WORKERS
+from ..compile.program import check_worker
 from ..compile.task import Task
 from ..errors import InvalidArgumentError, LaunchTimeoutError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
@@ -277,8 +277,7 @@ def start(
     >>> seen[:]
     array([1, 0, 1, 0], dtype=int32)
     """
-    if not isinstance(worker, str) or worker not in WORKERS:
-        raise InvalidArgumentError(f"worker must be one of {', '.join(WORKERS)} (got {worker!r:.80})")
+    check_worker(worker)
     while True:
         mailbox = Mailbox(queue.device)
         launch = prepare_launch(queue, queue._core.for_launch, worker, task, args, options, mailbox)

@@ -32,14 +32,14 @@ __all__ = [
 ]
 
 
-def check_option_names(what: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Raise at the first option that `what` does not have, with those that it has and the likeliest of them."""
+def check_option_names(what: str, given: Iterable[str], known: Collection[str], note: str = "") -> None:
+    """Raise at the first option that `what` does not have, with those that it has, the likeliest of them, and a note."""
     for name in given:
         if name not in known:
             has = list(dict.fromkeys(known))
             near = difflib.get_close_matches(name, has, 1, 0.65)
             meant = f"did you mean {near[0]!r}? " if near else ""
-            raise UnsupportedTypeError(f"{what} has no option {name!r}; {meant}it has {', '.join(has)}")
+            raise UnsupportedTypeError(f"{what} has no option {name!r}; {meant}it has {', '.join(has)}{note}")
 
 
 @functools.cache

@@ -120,7 +120,7 @@ def make_scheduler_workload(shape: str, size: int, device: Device | str | None =
         if len(queue):  # left over by a launch that failed
             queue.clear()
         queue.push(np.uint32(first))
-        return getattr(queue, f"launch_{worker}")(which, **options)  # type: ignore[no-any-return]
+        return queue.launch(which, worker=worker, **options)
 
     def verify(stats: LaunchStats, _: dict[str, Any]) -> dict[str, Any]:
         if stats.tasks_run != size:

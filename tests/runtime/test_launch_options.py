@@ -74,6 +74,47 @@ def test_options_that_make_no_sense(device, options, error, message):
     assert queue.peek().tolist() == [1, 2]
 
 
+def names_of_task(worker, v, seen, total):
+    """Have parameters that a caller may take for options."""
+    seen[v] = total
+
+
+@pytest.mark.parametrize("verb", ["launch", "launch_thread", "launch_warp", "launch_cta", "start"])
+def test_arguments_of_a_task_are_given_by_position(device, verb):
+    queue, seen = atos.Queue(capacity=10, device=device), atos.zeros(4, dtype=np.int32, device=device)
+    task, launch = atos.task(names_of_task), getattr(queue, verb)
+    queue.push([1])
+    positional = (
+        r"no option 'seen', but the task names_of_task has a parameter of this name: .* as in launch\(names_of_task, seen\)"
+    )
+    for tasks in (task, (atos.task(count_item.body), task)):
+        with pytest.raises(UnsupportedTypeError, match=positional):
+            launch(tasks, seen=seen, total=1)
+    with pytest.raises(UnsupportedTypeError, match=r"no option 'sehen'; .*debug; arguments of the task are given by position"):
+        launch(task, sehen=seen)
+    if verb.startswith("launch_"):
+        with pytest.raises(UnsupportedTypeError, match=r"launch\(task, worker=...\) has the option 'worker'"):
+            launch(task, seen, 1, worker="cta")
+    assert queue.peek().tolist() == [1]
+
+
+def test_the_kind_of_workers_may_be_an_option(device):
+    """Of `launch`, which otherwise is the launch with that name."""
+    queue = atos.Queue(capacity=10, device=device)
+    for worker, fetch_size in (("thread", 1), ("warp", 32), ("cta", 128)):
+        seen = atos.zeros(4, dtype=np.int32, device=device)
+        queue.push([1, 3])
+        stats = queue.launch(atos.task(names_of_task), seen, 5, worker=worker, num_blocks=2)
+        assert (stats.worker, stats.fetch_size, stats.tasks_run, seen[:].tolist()) == (worker, fetch_size, 2, [0, 5, 0, 5])
+    queue.push([2])
+    assert queue.launch(atos.task(names_of_task), seen, 5).worker == "cta"
+    queue.push([2])
+    for worker in ("block", None, 3):
+        with pytest.raises(InvalidArgumentError, match=f"worker must be one of thread, warp, cta .got {worker!r}"):
+            queue.launch(atos.task(names_of_task), seen, 5, worker=worker)
+    assert len(queue) == 1
+
+
 def test_only_tasks_are_launched(device):
     queue = atos.Queue(10, device=device)
     for wrong in (lambda worker, v: None, None, count_item.body):

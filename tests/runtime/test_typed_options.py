@@ -37,6 +37,9 @@ def run(queue: atos.Queue, task: atos.Task, graph: atos.Graph, **options: Unpack
     queue.launch_warp(task, 1, fetch_size="3")  # arg-type
     queue.launch_cta(task, 1, num_blocks=2.5)  # arg-type
     queue.launch_cta(task, progress=abs)  # arg-type
+    queue.launch(task, 1, worker="warp", fetch_size=3)
+    queue.launch(task, 1, worker=3)  # arg-type
+    queue.launch(task, 1, fetch_sise=3)  # call-arg
     queue.launch_cta(task, worker="cta")  # call-arg
     atos.bfs(graph, 0, barier=True)  # call-arg
     atos.bfs(graph, 0, timeout="1 s")  # arg-type
