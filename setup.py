@@ -74,9 +74,10 @@ def build_core() -> None:
         list(pool.map(lambda name: run([*commands[name], str(OUT / name)]), outdated))
     if any(name.endswith(".fatbin") for name in outdated):
         known["nvcc"] = nvcc_version(commands["core_cta_4.fatbin"][0])
+    known["cpu_only"] = toolkit["cpu_only"]()
     if not any(OUT.glob("*.fatbin")):
         known.pop("nvcc", None)
-        why = "as ATOS_CPU_ONLY asks" if toolkit["cpu_only"]() else "since nvcc was not found"
+        why = "as ATOS_CPU_ONLY asks" if known["cpu_only"] else "since nvcc was not found"
         print(f"built for the CPU alone, {why}", file=sys.stderr)
     known["architectures"] = list(ARCHITECTURES)
     known["files"] = {name: content for name, content in contents.items() if (OUT / name).is_file()}

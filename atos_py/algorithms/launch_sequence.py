@@ -6,6 +6,7 @@ import functools
 import math
 import time
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -162,8 +163,12 @@ class LaunchSequence:
         self.queue.launch(task, *args, worker=self.worker or worker, **options)
 
     def total(self, task: str | None = None, like: LaunchStats | None = None) -> LaunchStats:
-        """Return the statistics of all launches as those of one."""
-        return LaunchStats.total(self.runs, task=task, like=like)
+        """Return the statistics of all launches as those of one.
+
+        A task of an algorithm stops a launch when all is done, and leaves nothing: to its caller that is the usual end.
+        """
+        found = LaunchStats.total(self.runs, task=task, like=like)
+        return replace(found, stopped=False) if found.stopped else found
 
     def _over(self, pending: int | None) -> LaunchTimeoutError:
         text = f"{self.name} took longer than its timeout of {self.options['timeout']} s; nothing of the result is kept"

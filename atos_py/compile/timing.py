@@ -16,6 +16,9 @@ from typing import Any
 __all__ = ["Profile", "annotated", "during", "nvtx_annotate", "profile_of"]
 
 
+_IN_WORDS = {"load": "load code", "copy": "copy counters", "launch": "start"}  # of parts whose names say too little
+
+
 @dataclass(slots=True)
 class Profile:
     """Time of the parts of a launch's call, in milliseconds; they add up to the whole.
@@ -64,7 +67,7 @@ class Profile:
         )
 
     def __str__(self) -> str:
-        parts = ", ".join(f"{name} {value:.3f}" for name, value in self.parts().items() if value >= 5e-4)
+        parts = ", ".join(f"{_IN_WORDS.get(name, name)} {value:.3f}" for name, value in self.parts().items() if value >= 5e-4)
         return f"call {self.call:.3f} ms: {parts or 'nothing'}"
 
 

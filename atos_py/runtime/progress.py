@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedTypeError
+from .trace import format_rate
 
 __all__ = ["Observer", "Show", "check_progress", "make_observer"]
 
@@ -108,7 +109,7 @@ class _Line:
         if time.perf_counter() < self.next:
             return
         self.next = time.perf_counter() + _BETWEEN_LINES
-        self.write(f"{self.task}: {tasks_run:,} tasks, {rate / 1e6:.2f} M tasks/s, {waiting:,} waiting")
+        self.write(f"{self.task}: {tasks_run:,} tasks, {format_rate(rate)}, {waiting:,} waiting")
 
     def write(self, text: str) -> None:
         sys.stderr.write(f"\r{text:{self.width}}")

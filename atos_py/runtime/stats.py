@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..compile.timing import Profile
 from ..errors import InvalidArgumentError, MissingPackageError, UnsupportedTypeError
 from ..support.validation import check_int
-from .trace import TRACE, format_digits
+from .trace import TRACE, format_digits, format_rate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -134,7 +134,7 @@ class LaunchStats:
     overhead_bytes: int = 0
     grown: int = 0
     stopped: bool = False
-    trace: NDArray[Any] | None = None
+    trace: NDArray[Any] | None = field(default=None, compare=False)
     profile: Profile = field(default_factory=Profile)
     tasks_run_by: dict[str, int] = field(default_factory=dict)
     launches: int = 1
@@ -284,13 +284,17 @@ class LaunchStats:
     def __repr__(self) -> str:
         return (
             f"<LaunchStats {self.task}: {self.tasks_run:,} tasks in {self.milliseconds:.3f} ms"
-            f" ({self.throughput / 1e6:.1f} M tasks/s), {self.schedule}, {self.worker}, on {self.device}; {self.profile}>"
+            f"{self._in_brackets()}, {self.schedule}, {self.worker}, on {self.device}; {self.profile}>"
         )
+
+    def _in_brackets(self) -> str:
+        """Return how fast tasks ran, if any did."""
+        return f" ({format_rate(self.throughput)})" if self.throughput else ""
 
     def _repr_html_(self) -> str:
         """Return a table, which notebooks show."""
         rows = {
-            "tasks run": f"{self.tasks_run:,}, {self.throughput / 1e6:.1f} million a second",
+            "tasks run": f"{self.tasks_run:,}{self._in_brackets()}",
             "tasks pushed": f"{self.tasks_pushed:,}",
             "time": f"{self.milliseconds:.3f} ms on the device; {self.profile}",
             "schedule": f"{self.schedule}; {_format_count(self.rounds, 'round')}",
@@ -299,7 +303,7 @@ class LaunchStats:
             **({} if self.local_items is None else {"sharing": _format_sharing(self)}),
             "memory": f"{self.overhead_bytes / 1e6:.1f} MB beside the queue's slots",
             "queue grew": _format_count(self.grown, "time"),
-            "ended": "by worker.stop()" if self.stopped else "when all was done",
+            "ended": "by a task, which called worker.stop()" if self.stopped else "when all was done",
             "trace": "none" if self.trace is None else f"{_format_count(len(self.trace), 'sample')}; draw it with plot()",
         }
         cells = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in rows.items())
@@ -310,13 +314,13 @@ class LaunchStats:
         return (
             f"{self.task}: {self.tasks_run:,} tasks run{'' if self.tasks_run or self.stopped else ' (the queue was empty)'},"
             f" {self.tasks_pushed:,} pushed in {self.milliseconds:.3f} ms"
-            f" ({self.throughput / 1e6:.1f} M tasks/s)\n"
+            f"{self._in_brackets()}\n"
             + (f"  {by_task}\n" if len(self.tasks_run_by) > 1 else "")
             + f"  {self.schedule}; {_format_count(self.rounds, 'round')};"
             f" {self.num_workers:,} {self.worker} workers ({self.num_blocks:,} x {self.num_threads} threads),"
             f" fetch size {self.fetch_size}, on {self.device}\n"
             + ("" if self.local_items is None else f"  {_format_sharing(self)}\n")
-            + ("  stopped by worker.stop()\n" if self.stopped else "")
+            + ("  ended by a task, which called worker.stop()\n" if self.stopped else "")
             + f"  {self.profile}"
         )
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..arrays.array import Array
 
-__all__ = ["TRACE", "compute_throughput", "format_digits", "join_traces", "make_trace", "trace_of"]
+__all__ = ["TRACE", "compute_throughput", "format_digits", "format_rate", "join_traces", "make_trace", "trace_of"]
 
 TRACE = np.dtype([("milliseconds", np.float64), ("tasks_run", np.int64), ("waiting", np.int64), ("idle", np.float64)])
 
@@ -67,3 +67,8 @@ def compute_throughput(trace: NDArray[Any]) -> tuple[NDArray[np.float64], NDArra
 def format_digits(value: float) -> str:
     """Return a number with three digits, zeros at the end among them, or as many as it has before the point."""
     return f"{value:.0f}" if value >= 999.5 else f"{value:#.3g}".rstrip(".")
+
+
+def format_rate(rate: float) -> str:
+    """Return tasks a second with their unit, in millions where they are at least one million."""
+    return f"{format_digits(rate / 1e6)} million tasks/s" if rate >= 999_500 else f"{rate:,.0f} tasks/s"

@@ -18,8 +18,8 @@ from ..runtime.stats import LaunchStats
 
 __all__ = ["HEADING", "Row", "make_graphs", "measure_rows"]
 
-_FORMAT = "{:16}  {:8}  {:6}  {:20}  {:>9}  {:>11}  {:>5}  {}"
-HEADING = _FORMAT.format("graph", "device", "worker", "schedule", "ms", "tasks", "ratio", "verified")
+_FORMAT = "{:16}  {:8}  {:6}  {:20}  {:>9}  {:>11}  {:>10}  {}"
+HEADING = _FORMAT.format("graph", "device", "worker", "schedule", "ms", "tasks", "per vertex", "verified")
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Row:
     graph : str
     stats : LaunchStats
         Of the faster of two launches.
-    ratio : float
+    per_vertex : float
         Tasks run for each vertex reached: 1 if every vertex was visited once.
     failure : str
         Why the certificate of a result failed; empty if both were right.
@@ -39,14 +39,14 @@ class Row:
 
     graph: str
     stats: LaunchStats
-    ratio: float
+    per_vertex: float
     failure: str
 
     def __str__(self) -> str:
         """Return the row, aligned with `HEADING`."""
         stats = self.stats
         cells = (stats.device, stats.worker, stats.schedule, f"{stats.milliseconds:.3f}", f"{stats.tasks_run:,}")
-        return _FORMAT.format(self.graph, *cells, f"{self.ratio:.2f}", f"NO: {self.failure}" if self.failure else "yes")
+        return _FORMAT.format(self.graph, *cells, f"{self.per_vertex:.2f}", f"NO: {self.failure}" if self.failure else "yes")
 
 
 def make_graphs(device: Device, specs: Sequence[str] | None) -> Iterator[tuple[str, Graph, int]]:

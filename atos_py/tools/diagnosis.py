@@ -27,6 +27,8 @@ _REBUILD = "python setup.py build_core (in a checkout), or pip install again"
 _GET_NVCC = f'python -m pip install "{NVCC_WHEELS}", then {_REBUILD}'
 _GET_CXX = "sudo apt-get install g++ (or what your system calls it)"
 _GPU_PARTS = {"driver", "numba-cuda", "cuda-core", "nvJitLink", *(f"{worker} workers" for worker in WORKERS)}
+#: Why the core was built for the CPU alone, by what the build noted.
+_WHY_CPU_ONLY = {True: ", as ATOS_CPU_ONLY=1 asked when it was built", False: ", since nvcc was not found when it was built"}
 _GPU_PACKAGES = 'python -m pip install "numba-cuda[cu13]>=0.30,<0.31" "cuda-core>=0.6"'
 
 
@@ -81,8 +83,8 @@ def format_report(findings: Sequence[Finding] | None = None) -> str:
             lines += ["", section]
         lines.append(f"  {finding.name:{width}}  {finding.value}")
     broken, wanted = (_list_commands([each for each in findings if each.for_gpu == gpu]) for gpu in (False, True))
-    lines += ["", "To mend", *broken] if broken else ["", "Nothing is missing."]
-    lines += ["", "There is no GPU here; one would take", *wanted] if wanted else []
+    lines += ["", "To mend", *broken] if broken else ["", f"Nothing is missing{' for CPU threads' * bool(wanted)}."]
+    lines += ["", "There is no GPU here. To use one you would need", *wanted] if wanted else []
     return "\n".join(lines[1:])
 
 
@@ -114,7 +116,8 @@ def _check_devices() -> list[Finding]:
     if reason:
         mend = "install NVIDIA's driver, version 580 or newer, and reboot" if _has_nvidia_hardware() else None
         if "this build" in reason:
-            mend = _REBUILD if find_cuda() else _GET_NVCC
+            noted, mend = _read_build_note().get("cpu_only"), _how_to_build()
+            reason += _WHY_CPU_ONLY[noted] if isinstance(noted, bool) else ""
         found.append(Finding(section, "driver", f"no GPU: {reason}", mend, for_gpu=True))
     else:
         version = driver_version() or (0, 0)
@@ -220,6 +223,12 @@ def _read_build_note() -> dict[str, object]:
     return note if isinstance(note, dict) else {}
 
 
+def _how_to_build() -> str:
+    """Return how to build the core for GPUs."""
+    how = _REBUILD if find_cuda() else _GET_NVCC
+    return f"{how}, without ATOS_CPU_ONLY=1" if _read_build_note().get("cpu_only") is True else how
+
+
 def _check_core() -> list[Finding]:
     section, note = "Core", _read_build_note()
     library = CORE_DIR / "libatos.so"
@@ -233,8 +242,12 @@ def _check_core() -> list[Finding]:
             found.append(Finding(section, f"{worker} workers", value))
         else:
             missing = ", ".join(str(size) for size in ITEM_BYTES if size not in sizes)
-            value = f"not built for GPUs: items of {missing} bytes are missing"
-            found.append(Finding(section, f"{worker} workers", value, _REBUILD if find_cuda() else _GET_NVCC, for_gpu=True))
+            value = (
+                f"on CPU threads; for GPUs those of items of {missing} bytes were not built"
+                if sizes
+                else "on CPU threads alone"
+            )
+            found.append(Finding(section, f"{worker} workers", value, _how_to_build(), for_gpu=True))
     return found
 
 

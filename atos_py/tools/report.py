@@ -194,7 +194,7 @@ class Report:
         return "\n".join(lines) + "\n"
 
     def compare(self, old: Report, path: Path) -> Iterator[str]:
-        """Yield a line with the ratio of the medians for each setting in both reports. Refuses reports of other devices."""
+        """Yield a line with both medians, and their ratio, for each setting in both reports; refuse one of other devices."""
         for name, facts in self.devices.items():
             there = old.devices.get(name)
             if there is None or any(there.get(key) != facts[key] for key in ("name", "processors")):
@@ -207,4 +207,4 @@ class Report:
             if row.milliseconds and row.key in before:
                 new, was_ms = statistics.median(row.milliseconds), statistics.median(before[row.key].milliseconds)
                 where = f"{row.algorithm} {row.graph} {row.device} {_format_setting(row.options, row.launch)}"
-                yield f"{where}: {new:.3f} ms, was {was_ms:.3f}: ratio {new / was_ms:.3f}"
+                yield f"{where}: {new:.3f} ms, was {was_ms:.3f}: {new / was_ms:.3f} times as long"

@@ -6,7 +6,7 @@
 
 namespace atos {
 
-static const char *const kAbsent = "this build has no GPU support, since the CUDA headers were missing when it was built";
+static const char *const kAbsent = "this build is for the CPU alone";
 
 Backend &cuda_backend(int32_t device) { throw Failure(ATOS_NO_DEVICE, format("there is no GPU %d: %s", device, kAbsent)); }
 int32_t cuda_device_count(std::string *why_none) {

@@ -70,6 +70,13 @@ def test_algorithms_end_in_time(device, call):
         call(graph, timeout=1e-6)
 
 
+def test_the_end_of_an_algorithm_is_no_stop(device):
+    """Tasks of PageRank stop its launches when the ranks are found, of which its caller knows nothing."""
+    stats = atos.pagerank(atos.generate.road(30, device=device)).stats
+    assert not stats.stopped
+    assert "stop" not in str(stats)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -167,10 +167,10 @@ class TestAgainst:
         out.write_text(json.dumps(old))
         capsys.readouterr()
         assert main(["bench", *CPU, *given, "--fetch-size", "8", "16", "--against", str(out)]) == 0
-        ratios = [line for line in capsys.readouterr().out.splitlines() if "ratio" in line]
+        ratios = [line for line in capsys.readouterr().out.splitlines() if "times as long" in line]
         assert len(ratios) == 1
         assert "fetch 8" in ratios[0]
-        assert ratios[0].endswith("ratio 0.000")
+        assert ratios[0].endswith(": 0.000 times as long")
 
     def test_what_is_no_report_is_refused(self, tmp_path, capsys):
         out = tmp_path / "old.json"

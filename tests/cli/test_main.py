@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 
 import pytest
+from repository import CSRC
 
 import atos_py as atos
 from atos_py.__main__ import main
@@ -80,7 +82,10 @@ class TestDiagnosis:
         end = text.partition("\nTo mend\n")[2]
         if there == "nothing":
             assert not end
-            end = text.partition("\nNothing is missing.\n\nThere is no GPU here; one would take\n")[2]
+            assert "Nothing is missing." not in text
+            end = text.partition("\nNothing is missing for CPU threads.\n\nThere is no GPU here. To use one you would need\n")[
+                2
+            ]
         for name in ("nvcc", "numba-cuda, cuda-core, nvJitLink", "thread workers"):
             assert name in end
 
@@ -106,8 +111,27 @@ class TestDiagnosis:
         (tmp_path / "libatos.so").write_bytes(b"")
         (tmp_path / "core_warp_4.fatbin").write_bytes(b"")
         monkeypatch.setattr(diagnosis, "CORE_DIR", tmp_path)
-        assert value("warp workers").value == "not built for GPUs: items of 8, 16, 32 bytes are missing"
+        assert value("warp workers").value == "on CPU threads; for GPUs those of items of 8, 16, 32 bytes were not built"
+        assert value("cta workers").value == "on CPU threads alone"
         assert "build_core" in str(value("warp workers").mend)
+
+    @pytest.mark.parametrize("asked", [True, False, None])
+    def test_a_core_for_the_cpu_alone_says_why_there_is_no_other(self, asked, monkeypatch, tmp_path):
+        """A note of an earlier build does not say it."""
+        (tmp_path / "libatos.so").write_bytes(b"")
+        (tmp_path / "built.json").write_text(json.dumps({} if asked is None else {"cpu_only": asked}))
+        monkeypatch.setattr(diagnosis, "CORE_DIR", tmp_path)
+        monkeypatch.setattr(diagnosis, "why_no_gpu", lambda: "this build is for the CPU alone")
+        why = {True: ", as ATOS_CPU_ONLY=1 asked when it was built", False: ", since nvcc was not found when it was built"}
+        assert value("driver").value == f"no GPU: this build is for the CPU alone{why.get(asked, '')}"
+        assert ("without ATOS_CPU_ONLY=1" in str(value("driver").mend)) == (asked is True)
+        assert value("driver").mend == value("cta workers").mend
+
+    def test_a_build_without_cuda_gives_no_false_reason(self):
+        """What else is missing where it was built, the core does not know."""
+        said = re.search(r'kAbsent = "(.*)"', (CSRC / "cuda/unavailable.cpp").read_text())
+        assert said is not None
+        assert said[1] == "this build is for the CPU alone"
 
     def test_cache(self, monkeypatch, tmp_path):
         monkeypatch.setenv("ATOS_CACHE_DIR", str(tmp_path / "new"))

@@ -17,15 +17,15 @@ from typing import Any
 import networkx
 import numpy as np
 import pytest
+from public_calls import dynamic, edges, keep, parts, pool
+from repository import ROOT
+from test_errors import ERRORS
 
 import atos_py as atos
 from atos_py import acc, distributed, features
 from atos_py.compile.timing import Profile
 from atos_py.graph.row_edits import DynamicRows
 from atos_py.nx_backend import AtosGraph
-from tests.project.test_errors import ERRORS
-from tests.public_calls import dynamic, edges, keep, parts, pool
-from tests.repository import ROOT
 
 WAYS = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda thing: pickle.loads(pickle.dumps(thing))}
 
@@ -147,7 +147,7 @@ def contents(value: Any) -> Any:
     if isinstance(value, atos.DynamicGraph):
         return value.undirected, contents(value.to_graph())
     if isinstance(value, (atos.DynamicBFS, atos.DynamicComponents)):
-        return contents(value._graph), contents(getattr(value, "depth", None) or value.label)
+        return contents(value._graph), contents(value.depth if isinstance(value, atos.DynamicBFS) else value.label)
     if dataclasses.is_dataclass(value):
         return [contents(getattr(value, each.name)) for each in dataclasses.fields(value)]
     if isinstance(value, (tuple, list)):

@@ -70,13 +70,42 @@ def test_traces_are_joined_where_launches_meet():
 
 def test_the_representation_is_a_line():
     assert repr(ONE) == (
-        "<LaunchStats a: 10 tasks in 2.000 ms (0.0 M tasks/s), persistent, relaxed, warp, on cpu;"
+        "<LaunchStats a: 10 tasks in 2.000 ms (5,000 tasks/s), persistent, relaxed, warp, on cpu;"
         " call 7.000 ms: compile 5.000, run 2.000>"
     )
     assert str(ONE).splitlines()[1:] == [
         "  persistent, relaxed; 1 round; 2 warp workers (2 x 1 threads), fetch size 32, on cpu",
         "  call 7.000 ms: compile 5.000, run 2.000",
     ]
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "rate"),
+    [
+        (0.0, ""),
+        (1e9, " (0 tasks/s)"),
+        (2.0, " (5,000 tasks/s)"),
+        (0.01, " (1.00 million tasks/s)"),
+        (0.0005, " (20.0 million tasks/s)"),
+    ],
+)
+def test_how_fast_tasks_ran_is_said_in_a_unit_that_fits(milliseconds, rate):
+    stats = dataclasses.replace(ONE, milliseconds=milliseconds)
+    assert f"ms{rate}," in repr(stats)
+    assert str(stats).splitlines()[0].endswith(f"ms{rate}")
+    assert f"10{rate}<" in stats._repr_html_()
+    assert "/s" not in str(dataclasses.replace(ONE, tasks_run=0))
+
+
+def test_parts_of_the_time_say_what_they_are():
+    every = Profile(compile=1.0, link=2.0, load=3.0, copy=4.0, launch=5.0, run=6.0)
+    said = "call 21.000 ms: compile 1.000, link 2.000, load code 3.000, copy counters 4.000, start 5.000, run 6.000"
+    assert str(every) == said
+
+
+def test_statistics_with_traces_compare():
+    assert traced() == traced()
+    assert traced() != traced(tasks_run=1)
 
 
 def test_a_notebook_gets_a_table_in_which_nothing_is_markup():

@@ -51,7 +51,7 @@ def test_a_task_ends_its_launch(device, worker, persistent, barrier, task):
         assert stats.tasks_run == ran[0] - before
         assert len(queue) == 1
         assert queue.peek()[0] > last
-        assert "stopped by worker.stop()" in str(stats)
+        assert "ended by a task, which called worker.stop()" in str(stats)
     assert ran[0] == queue.peek()[0]
 
 
@@ -221,5 +221,5 @@ def test_totals_tell_of_a_stop():
     ended = run(atos.task(lambda worker, v: None))
     assert atos.LaunchStats.total([stopped, ended]).stopped
     assert not atos.LaunchStats.total([ended, ended]).stopped
-    assert "by worker.stop()" in stopped._repr_html_()
+    assert "by a task, which called worker.stop()" in stopped._repr_html_()
     assert (stopped.to_dict()["stopped"], ended.to_dict()["stopped"]) == (True, False)
