@@ -6,7 +6,7 @@ import contextlib
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -120,8 +120,12 @@ class HostArray(Elementwise, NotCopied):
         """Numbers of the elements of this host."""
         return self._places.own
 
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
-        raise UnsupportedTypeError("to_numpy(), which all hosts call, returns the elements of an array over several hosts")
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        if (
+            self._places.hosts.world_size > 1
+        ):  # NumPy would call it where the program does not say so, perhaps on one host alone
+            raise UnsupportedTypeError("to_numpy(), which all hosts call, returns the elements of an array over several hosts")
+        return self.to_numpy().astype(self.dtype if dtype is None else dtype, copy=False)
 
     def __len__(self) -> int:
         return self.size

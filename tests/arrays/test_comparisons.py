@@ -121,9 +121,13 @@ def test_arrays_over_several_devices(options):
             call(array)
 
 
-def test_arrays_over_several_hosts_say_what_to_write():
+def test_arrays_over_several_hosts_say_what_to_write(monkeypatch):
     with atos.distributed.init(engine="mpi"):
         array = atos.full(4, 7, partition=atos.generate.road(2, 1.0, device="cpu").partition())
+        array[1] = 1
+        assert (array == 7).tolist() == [True, False, True, True]
+        assert np.asarray(array, np.float32).tolist() == [7, 1, 7, 7]
+        monkeypatch.setattr(array.places.hosts, "world_size", 2)
         calls = [bool, list, np.asarray, lambda each: each == 7, lambda each: np.uint32(7) == each, lambda each: 7 in each]
         for call in calls:
             with pytest.raises(UnsupportedTypeError, match=r"to_numpy\(\), which all hosts call"):
