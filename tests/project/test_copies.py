@@ -161,7 +161,7 @@ def contents(value: Any) -> Any:
 
 def test_there_is_a_decision_for_each_public_class():
     decided = {*COPIED, *REFUSED, *NEVER_MADE, *RESULTS, *map(type, ERRORS)}
-    assert public_classes() == decided
+    assert public_classes() ^ decided == set(), "say in COPIED or REFUSED what copies and pickles of a class are"
 
 
 def objects() -> Iterator[Any]:
