@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -12,7 +12,28 @@ from ..errors import UnsupportedTypeError
 from .csr import CSR
 from .graph_input import describe_kind, way_to_graph
 
-__all__ = ["GraphArrays", "check_graph"]
+__all__ = ["GraphArrays", "SameArrays", "check_graph"]
+
+
+class SameArrays:
+    """Base class of tuples that are equal if their arrays are the very same: what these hold is not looked at.
+
+    A tuple would ask for the truth of ``array == other``, which compares elements.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._ids() == other._ids()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._ids())
+
+    def _ids(self) -> tuple[int, ...]:
+        return tuple(map(id, cast("tuple[Any, ...]", self)))
 
 
 class GraphArrays(NamedTuple):
@@ -21,16 +42,6 @@ class GraphArrays(NamedTuple):
     indptr: Array
     indices: Array
     weights: Array | None
-
-    def __eq__(self, other: object) -> bool:
-        """Whether another graph is of the very same arrays: what they hold is not looked at."""
-        return isinstance(other, GraphArrays) and all(one is each for one, each in zip(self, other, strict=True))
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(tuple(map(id, self)))
 
     @property
     def num_vertices(self) -> int:

@@ -12,6 +12,7 @@ from ..arrays.over_hosts import HostPlaces
 from ..arrays.ownership import Ownership
 from ..core.host_group import HostGroup
 from ..support.not_copied import NotCopied
+from .graph_arrays import SameArrays
 from .symmetry import is_symmetric
 from .weight_range import WeightRange, weight_range
 
@@ -35,7 +36,7 @@ class WholeGraph(NamedTuple):
     weights: WeightRange | None
 
 
-class HostPartition(NotCopied, _Rows):
+class HostPartition(NotCopied, SameArrays, _Rows):
     """The part of a graph over several hosts that this one has, as `Graph.partition` makes it.
 
     A task takes it in place of the graph. Vertices of other hosts have no edges here. `original` has the ids of all vertices.

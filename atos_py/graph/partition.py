@@ -20,6 +20,7 @@ from ..core.process_group import ProcessGroup, current_group
 from ..errors import InvalidArgumentError
 from ..support.not_copied import NotCopied
 from .csr import CSR
+from .graph_arrays import SameArrays
 from .reorder import random_order
 
 __all__ = [
@@ -103,7 +104,7 @@ class _Rows(NamedTuple):
     original: Array
 
 
-class Partition(NotCopied, _Rows):
+class Partition(NotCopied, SameArrays, _Rows):
     """The parts of a graph over several devices, as `Graph.partition` makes them.
 
     A task takes it in place of the graph: `indptr`, `indices` and `weights` are those of a graph whose vertices have the

@@ -180,6 +180,10 @@ def test_graphs_are_equal_if_their_arrays_are_the_same(device):
     assert graph != (1, 2, 3)
     assert len({graph, again, other}) == 2
     assert {graph: 1}[again] == 1
+    parts, others = (graph.partition([str(device)]) for _ in range(2))
+    assert parts == parts
+    assert parts != others
+    assert len({parts, others}) == 2
 
 
 def test_results_are_equal_if_they_are_the_same():
