@@ -26,8 +26,8 @@ __all__ = [
 class Task:
     """A task function, ready to be launched by `Queue.launch_thread`, `launch_warp` or `launch_cta`.
 
-    Made by `task`. A task is compiled at its first launch, for the kinds of its arguments; global and closure variables
-    that it uses are constants from then on.
+    Made by `task`. A task is compiled at its first launch, for the kinds of its arguments and the values of the global and
+    captured variables that its functions read, and again at a launch that finds other kinds or values.
 
     Attributes
     ----------

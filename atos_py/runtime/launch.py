@@ -17,6 +17,7 @@ from ..compile.program import WORKER_KINDS, Program, program_for
 from ..compile.scratch import MOST_BYTES, sized_scratch
 from ..compile.task import Task
 from ..compile.timing import annotated, profile_of
+from ..compile.versions import current_version
 from ..core.library import ffi
 from ..errors import LaunchConfigError, TaskCompileError
 from .callbacks import start_callback
@@ -184,7 +185,7 @@ def _program_key(
     where = queue.device, queue.dtype, config.worker, config.num_threads
     peers = queue.ownership is not None and queue.ownership.over_gpus
     options = config.debug, queue.buckets is not None, config.each_round, mailbox, peers, config.counters
-    return launched, config.idle, arguments.kinds, *where, *options
+    return current_version(launched, config.idle, config.each_round), config.idle, arguments.kinds, *where, *options
 
 
 def _load_programs(

@@ -163,6 +163,7 @@ def _place_of_culprit(function: Any, text: str, allocates: bool) -> tuple[str, i
             name = instruction.argval if instruction.opname == "LOAD_GLOBAL" else None
             if (
                 (name and f"name {name!r} is not defined" in text)
+                or f"variable {instruction.argval!r} is an array" in text
                 or (allocates and (instruction.opname in _ALLOCATING or name in _BUILTINS))
                 or ("OverloadSelector" in text and isinstance(getattr(function, "__globals__", {}).get(name), (list, set)))
             ):

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import dis
 import enum
+import functools
 import hashlib
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..task import Task
-from .numba_private import can_compile, compiler_of, overload_of
+from .numba_private import compiler_of, given_signatures, overload_of
 
 __all__ = [
+    "LARGEST_CONSTANT",
     "UnhashableError",
+    "attribute_names",
     "bytecode_of",
     "codes",
     "fingerprint",
@@ -27,8 +30,10 @@ __all__ = [
     "members_of",
     "plain_function",
     "reads_parameter",
+    "watched_names",
 ]
 
+LARGEST_CONSTANT = 4096  # bytes of an array that is a global or captured variable: launches compare what it holds
 # Of this package: words of tasks, which Numba is taught, and nothing of which Numba compiles itself.
 _WORDS = "atomics", "cached_load", "local_array", "packing", "random_numbers", "task", "vector_access"
 _OURS = ("atos_py", *(f"atos_py.compile.{name}" for name in _WORDS))
@@ -47,14 +52,21 @@ def codes(code: CodeType) -> Iterator[CodeType]:
             yield from codes(constant)
 
 
-def global_names(code: CodeType) -> set[str]:
+@functools.lru_cache(4096)
+def global_names(code: CodeType) -> frozenset[str]:
     """Return the names of the global variables that a function reads."""
-    return {
+    return frozenset(
         instruction.argval
         for part in codes(code)
         for instruction in dis.get_instructions(part)
         if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
-    }
+    )
+
+
+@functools.lru_cache(4096)
+def attribute_names(code: CodeType) -> frozenset[str]:
+    """Return the names of attributes that a function may read, among which are those of its global variables."""
+    return frozenset(name for part in codes(code) for name in part.co_names)
 
 
 def line_of(code: CodeType, offset: int) -> int:
@@ -170,7 +182,7 @@ def _parts_of_function(function: FunctionType, seen: _Seen) -> Iterator[bytes]:
     yield from _parts(function.__code__, seen)
     yield from _parts(function.__defaults__, seen)
     yield from _parts(function.__kwdefaults__, seen)
-    attributes = {name for code in codes(function.__code__) for name in code.co_names}
+    attributes = attribute_names(function.__code__)
     for name in sorted(global_names(function.__code__) & function.__globals__.keys()):
         yield name.encode()
         yield from _parts_of_global(function.__globals__[name], attributes, seen)
@@ -191,14 +203,7 @@ def _describe_dispatcher(dispatcher: Any) -> tuple[Any, ...]:
     if pipeline is not None and not _is_named_by_library(pipeline):
         raise UnhashableError(f"{dispatcher.__name__} is compiled by {pipeline.__name__}")
     variables = {name: str(kind) for name, kind in (getattr(dispatcher, "locals", None) or {}).items()}
-    if can_compile(dispatcher):
-        # Types that it was compiled for when it was called change nothing, but a signature may say what it returns.
-        stats = getattr(dispatcher, "stats", None)
-        met = {*stats.cache_hits, *stats.cache_misses} if stats is not None else ()
-        signatures = sorted(str(signature) for signature in met if not isinstance(signature, tuple))
-    else:
-        signatures = [str(getattr(code, "signature", types)) for types, code in dispatcher.overloads.items()]
-    return options, variables, pipeline, signatures
+    return options, variables, pipeline, given_signatures(dispatcher)
 
 
 def _overloads() -> Iterator[tuple[Any, ...]]:
@@ -217,7 +222,7 @@ def _overloads() -> Iterator[tuple[Any, ...]]:
                 yield of, attribute, options, copy, function.__defaults__, function.__kwdefaults__
 
 
-def _parts_of_global(value: Any, attributes: set[str], seen: _Seen) -> Iterator[bytes]:
+def _parts_of_global(value: Any, attributes: frozenset[str], seen: _Seen) -> Iterator[bytes]:
     yield from _parts(value, seen)
     if isinstance(value, ModuleType):
         for name, member in sorted(members_of(value, attributes).items()):  # each function uses others of them
@@ -234,13 +239,18 @@ def is_library(value: FunctionType | ModuleType) -> bool:
     return name in _OURS or name.partition(".")[0] in _LIBRARIES
 
 
-def members_of(module: ModuleType, attributes: set[str]) -> dict[str, Any]:
+def members_of(module: ModuleType, attributes: frozenset[str]) -> dict[str, Any]:
     """Return what a function with such attributes may use of a module, by name; of this package the modules alone."""
     used = {name: vars(module)[name] for name in attributes & vars(module).keys()}
     if not is_library(module):
         return used
     ours = module.__name__ == _OURS[0]
     return {name: member for name, member in used.items() if ours and isinstance(member, ModuleType)}
+
+
+def watched_names(module: ModuleType, attributes: frozenset[str]) -> Iterable[str]:
+    """Return the names of a module that a function with such attributes may read, of which some may not be there yet."""
+    return members_of(module, attributes) if is_library(module) else attributes
 
 
 def _is_overloaded(function: FunctionType) -> bool:

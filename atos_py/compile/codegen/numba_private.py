@@ -16,9 +16,12 @@ __all__ = [
     "create_module",
     "export_library",
     "export_lowered",
+    "given_signatures",
     "host_features",
     "import_lowered",
+    "is_jitted",
     "is_known_global",
+    "jit_alike",
     "load_library",
     "load_result",
     "lowered_abi",
@@ -124,6 +127,27 @@ def can_compile(dispatcher: Any) -> bool:
 def compiler_of(dispatcher: Any) -> type | None:
     """Return the class that compiles a dispatcher's function, or None if the dispatcher names none."""
     return getattr(getattr(dispatcher, "_compiler", None), "pipeline_class", None)
+
+
+def given_signatures(dispatcher: Any) -> list[str]:
+    """Return the signatures that were given to a dispatcher: types that it was called with are none, and change nothing."""
+    if can_compile(dispatcher):
+        stats = getattr(dispatcher, "stats", None)
+        met = {*stats.cache_hits, *stats.cache_misses} if stats is not None else ()
+        return sorted(str(signature) for signature in met if not isinstance(signature, tuple))
+    return [str(getattr(code, "signature", types)) for types, code in dispatcher.overloads.items()]
+
+
+def is_jitted(value: Any) -> bool:
+    """Whether a value is what `numba.njit` makes of a function, to be compiled for any types."""
+    from numba.core.dispatcher import Dispatcher
+
+    return isinstance(value, Dispatcher) and can_compile(value) and not given_signatures(value)
+
+
+def jit_alike(dispatcher: Any, function: FunctionType) -> Any:
+    """Return a dispatcher of another function, with the options of one that `is_jitted`."""
+    return type(dispatcher)(function, dispatcher.locals, dispatcher.targetoptions, compiler_of(dispatcher))
 
 
 def overload_of(template: Any) -> tuple[FunctionType, dict[str, Any], str] | None:

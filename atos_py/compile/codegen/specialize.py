@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import functools
 import linecache
 from collections.abc import Callable
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-from .introspect import codes, global_names, line_of, members_of, plain_function
+import numpy as np
+
+from .introspect import LARGEST_CONSTANT, attribute_names, codes, global_names, is_library, line_of, members_of, plain_function
 from .lower_checks import add_checked, is_collecting
 from .lower_print import print_line
+from .numba_private import is_jitted, jit_alike
+from .types import LargeConstant
 
 _RAISE = "RAISE_VARARGS"  # what Python compiles raise and assert to
 _WITH_HANDLER = "it has a try or with, and tasks handle no exceptions"
@@ -58,6 +63,17 @@ class Specialiser:
         _refuse(code)
         for part in codes(code):
             add_checked(part)
+        return self._rebuild(function, function, code, closure, self._wrap)
+
+    def _rebuild(
+        self,
+        value: Any,
+        function: FunctionType,
+        code: CodeType,
+        closure: tuple[CellType, ...],
+        wrap: Callable[[FunctionType], Any],
+    ) -> Any:
+        """Return the dispatcher, made by `wrap`, of a copy of the function that `value` is or stands for."""
         variables = {"print": print_line, **function.__globals__}
         cells = tuple(
             CellType(_read_cell(name, cell, code.co_firstlineno)) for name, cell in zip(code.co_freevars, closure, strict=True)
@@ -66,32 +82,48 @@ class Specialiser:
         copy.__kwdefaults__ = function.__kwdefaults__
         copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__
         # Before what it uses is looked at: functions may call each other.
-        self._done[id(function)] = self._wrap(copy)
-        attributes = {name for part in codes(code) for name in part.co_names}
+        self._done[id(value)] = wrap(copy)
+        attributes = attribute_names(code)
         for name in global_names(code) & variables.keys():
-            variables[name] = self._replacement(variables[name], attributes)
-        for cell in cells:
-            cell.cell_contents = self._replacement(cell.cell_contents, attributes)
-        return self._done[id(function)]
+            variables[name] = self._replacement(name, variables[name], attributes)
+        for name, cell in zip(code.co_freevars, cells, strict=True):
+            cell.cell_contents = self._replacement(name, cell.cell_contents, attributes)
+        return self._done[id(value)]
 
-    def _replacement(self, value: Any, attributes: set[str]) -> Any:
+    def _jitted(self, dispatcher: Any, function: FunctionType) -> Any:
+        """Return a dispatcher of Numba's like the user's own, which would keep the variables of its first compilation."""
+        if id(dispatcher) in self._done:
+            return self._done[id(dispatcher)]
+        closure = function.__closure__ or ()
+        return self._rebuild(dispatcher, function, function.__code__, closure, functools.partial(jit_alike, dispatcher))
+
+    def _replacement(self, name: str, value: Any, attributes: frozenset[str]) -> Any:
         function = plain_function(value)
         if function is not None:
+            if value is not function and is_jitted(value) and not is_library(function):
+                return self._jitted(value, function)
             return value if self._is_known(value) else self(function)
+        if _has_large_array(value):
+            return LargeConstant(name)
         if isinstance(value, ModuleType):
             used = members_of(value, attributes)
             helpers = {}
-            for name, member in used.items():
-                if isinstance(member, ModuleType):  # without its name, so that circles end
-                    helpers[name] = self._replacement(member, attributes - {name})
-                elif plain_function(member) is not None and not self._is_known(member):
-                    helpers[name] = self._replacement(member, attributes)
+            for name, member in used.items():  # of modules without their names, so that circles end
+                rest = attributes - {name} if isinstance(member, ModuleType) else attributes
+                helpers[name] = self._replacement(name, member, rest)
             helpers = {name: helper for name, helper in helpers.items() if helper is not used[name]}
             if helpers:
                 stand_in = ModuleType(value.__name__)
                 vars(stand_in).update(vars(value), **helpers)
                 return stand_in
         return value
+
+
+def _has_large_array(value: Any) -> bool:
+    """Whether a variable is an array that is too large for a constant, or a tuple that has one."""
+    if isinstance(value, tuple):
+        return any(map(_has_large_array, value))
+    return isinstance(value, np.ndarray) and value.nbytes > LARGEST_CONSTANT
 
 
 def _refuse(code: CodeType) -> None:

@@ -34,6 +34,7 @@ from ..arguments import (
 )
 from ..task import Task
 from . import stored_bytes
+from .introspect import LARGEST_CONSTANT
 
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = I8.as_pointer()
@@ -336,6 +337,24 @@ def item_type(dtype: np.dtype[Any]) -> types.Type:
 def on_cuda(context: Any) -> bool:
     """Whether code is being lowered for CUDA rather than for the CPU."""
     return bool(context.target_name == "cuda")
+
+
+class LargeConstant:
+    """Stand-in for a variable that has an array too large for a constant: it is refused where a function uses it.
+
+    Code has a copy of a constant, with which each launch compares what the array holds then.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+@typeof_impl.register(LargeConstant)
+def refuse_large_constant(constant: LargeConstant, context: Any) -> NoReturn:
+    refuse(
+        f"the variable {constant.name!r} is an array of more than {LARGEST_CONSTANT} bytes, the most that a task may have as a"
+        " constant; pass it as an argument of the launch"
+    )
 
 
 def refuse(message: str) -> NoReturn:
