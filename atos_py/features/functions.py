@@ -8,13 +8,13 @@ other vertices and edges may be at others.
 
 from __future__ import annotations
 
-import dis
 import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..compile.returned import counts_as_true
 from ..errors import InvalidArgumentError
 from ..operators.feature_gather import MOST_FEATURES
 from ..support.validation import check_float, check_int
@@ -95,37 +95,17 @@ def describe_functions(functions: tuple[Any, ...]) -> list[tuple[bool, Callable[
     return described
 
 
-def returns_nothing(function: Callable[..., Any]) -> bool:
-    """Whether a function has no return with a value, which then counts as true."""
-    before = None
-    for instruction in dis.get_instructions(function):
-        value = before.argval if before is not None and before.opname == "LOAD_CONST" else before
-        if instruction.opname == "RETURN_VALUE" and value is not None:
-            return False
-        if instruction.opname == "RETURN_CONST" and instruction.argval is not None:
-            return False
-        before = instruction
-    return True
-
-
 def _stage(function: Callable[..., Any], is_together: bool, k: int, alone: bool) -> Callable[..., Any]:
     """Return ``stage(team, *place)``, which runs a function for all features and returns whether any of them returned true."""
-    silent = returns_nothing(function)
-
-    def call(*place):  # type: ignore[no-untyped-def]
-        if silent:
-            function(*place)
-            return True
-        return function(*place)
 
     def stage(team, *place):  # type: ignore[no-untyped-def]
         moved = False
         if is_together:
-            if call(team, *place):
+            if counts_as_true(function(team, *place)):
                 moved = True
         else:
             for f in range(k) if alone else team.split(k):
-                if call(f, *place):
+                if counts_as_true(function(f, *place)):
                     moved = True
         if alone:
             return moved

@@ -10,7 +10,6 @@ import pytest
 import atos_py as atos
 from atos_py import features
 from atos_py.errors import InvalidArgumentError, TaskError
-from atos_py.features.functions import returns_nothing
 
 
 class Data(NamedTuple):
@@ -253,20 +252,25 @@ def test_a_map_that_fails_leaves_nothing_behind(device):
     assert data.sums.to_numpy().sum() == data.x.to_numpy()[3].sum() * graph.degrees()[3]
 
 
-def test_functions_without_a_value():
-    def ends_early(f, v, data):
-        if v > 3:
-            return
-        data[v] = f
+def ends_early(f, v, data):
+    if v > 3:
+        return
+    data.sums[v, f] = 1
 
-    def may_return(f, v, data):
-        if v > 3:
-            data[v] = f
-            return False
-        return v > 2
 
-    assert returns_nothing(ends_early)
-    assert returns_nothing(send)
-    assert not returns_nothing(may_return)
-    assert not returns_nothing(is_even)
-    assert not returns_nothing(lambda f, v, data: v)
+def may_return(f, v, data):
+    if v > 3:
+        return v > 5
+    if v > 2:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("function", "active"),
+    [(ends_early, range(8)), (lambda f, v, data: None, range(8)), (may_return, [6, 7]), (lambda f, v, data: v, range(1, 8))],
+    ids=["returns nothing", "returns None", "returns a value on some ways", "returns a number"],
+)
+def test_what_counts_as_true(function, active, device):
+    graph = atos.Graph.from_edges([0], [1], num_vertices=8, device=device)
+    maps = features.Maps(graph, 2, make(device, graph, 2))
+    assert maps.vertex_map(function).vertices().tolist() == list(active)

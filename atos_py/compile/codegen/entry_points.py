@@ -25,6 +25,7 @@ from . import lower_packing as _packing  # noqa: F401
 from . import lower_pool as _pool  # noqa: F401
 from . import lower_random as _random  # noqa: F401
 from . import lower_receiver as _receiver  # noqa: F401
+from . import lower_returned as _returned  # noqa: F401
 from . import lower_rounds as _rounds  # noqa: F401
 from . import lower_vector_access as _vector_access  # noqa: F401
 from . import lower_vector_atomics as _vector_atomics  # noqa: F401

@@ -35,7 +35,7 @@ __all__ = [
 
 LARGEST_CONSTANT = 4096  # bytes of an array that is a global or captured variable: launches compare what it holds
 # Of this package: words of tasks, which Numba is taught, and nothing of which Numba compiles itself.
-_WORDS = "atomics", "cached_load", "local_array", "packing", "random_numbers", "task", "vector_access"
+_WORDS = "atomics", "cached_load", "local_array", "packing", "random_numbers", "returned", "task", "vector_access"
 _OURS = ("atos_py", *(f"atos_py.compile.{name}" for name in _WORDS))
 _LIBRARIES = ("builtins", "math", "numba", "numpy", "operator")
 
