@@ -197,6 +197,11 @@ class LaunchTimeoutError(AtosError, TimeoutError):
 class TaskCompileError(AtosError, TypeError):
     """A task function could not be compiled for the arguments given.
 
+    Attributes
+    ----------
+    place : tuple of str, int, str, or None
+        The file, the line and the function that the error is about. Its traceback ends there.
+
     Examples
     --------
     >>> @atos.task
@@ -208,6 +213,10 @@ class TaskCompileError(AtosError, TypeError):
     Traceback (most recent call last):
     atos_py.errors.TaskCompileError: ...
     """
+
+    def __init__(self, message: str, place: tuple[str, int, str] | None = None) -> None:
+        super().__init__(message)
+        self.place = place
 
 
 class TaskError(AtosError, RuntimeError):

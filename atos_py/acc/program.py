@@ -12,6 +12,7 @@ from ..algorithms.arguments import check_sources
 from ..arrays.array import to_host
 from ..arrays.in_place import array_in_place
 from ..compile.program import check_worker
+from ..compile.short_traceback import ends_in_task
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
@@ -144,6 +145,7 @@ class Program:
         """The name of the function `compute`."""
         return getattr(self.compute, "__name__", repr(self.compute))
 
+    @ends_in_task
     def run(
         self,
         graph: Graph,

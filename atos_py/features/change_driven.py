@@ -28,6 +28,7 @@ import numpy as np
 
 from ..arrays.array import Array, asarray, zeros
 from ..compile.atomics import atomic_add, atomic_max
+from ..compile.short_traceback import ends_in_task
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
@@ -170,6 +171,7 @@ def _with_update(finish: Callable[..., Any], update: Any, k: int) -> Any:
     return named(of_feature, finish)
 
 
+@ends_in_task
 def fixed_point(
     graph: Graph,
     x: Array,

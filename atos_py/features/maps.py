@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ..compile.short_traceback import ends_in_task
 from ..compile.task import Task
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..graph.graph import Graph
@@ -159,6 +160,7 @@ class Maps(NotCopied):
         self._all = ActiveSet(n, graph.device)
         self._all.bits[:] = 0xFFFF_FFFF
 
+    @ends_in_task
     def vertex_map(self, *functions: Any, active: Any = None) -> ActiveSet:
         """Run functions of a vertex, folded, on the active vertices, or on all.
 
@@ -191,6 +193,7 @@ class Maps(NotCopied):
         """
         return self._run(functions, active, False)
 
+    @ends_in_task
     def edge_map(self, *functions: Any, active: Any = None) -> ActiveSet:
         """Run functions of an edge, folded, on all edges that leave active vertices, or on all.
 
@@ -213,6 +216,7 @@ class Maps(NotCopied):
         """
         return self._run(functions, active, True)
 
+    @ends_in_task
     def fold_map(self, *functions: Any, active: Any = None) -> ActiveSet:
         """Run functions of vertices and of edges in the order given: those of one kind that follow each other as one launch.
 
@@ -241,6 +245,7 @@ class Maps(NotCopied):
         """
         return self._run(functions, active, None)
 
+    @ends_in_task
     def sum_map(self, term: Callable[..., Any], finish: Callable[..., Any], dtype: Any = np.float32) -> None:
         """Add up a term of the edges of each vertex, for each feature, without atomics: the same sums in every run.
 

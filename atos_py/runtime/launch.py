@@ -15,6 +15,7 @@ from ..compile.host_kernels import threads
 from ..compile.kinds import Launchable, check_tasks, launchable, tasks_of
 from ..compile.program import WORKER_KINDS, Program, program_for
 from ..compile.scratch import MOST_BYTES, sized_scratch
+from ..compile.short_traceback import ends_in_task
 from ..compile.task import Task
 from ..compile.timing import annotated, profile_of
 from ..compile.versions import current_version
@@ -54,6 +55,7 @@ class PlannedLaunch(NamedTuple):
     options: LaunchOptions
 
 
+@ends_in_task
 def run_launch(
     queue: LaunchedQueue,
     form_for: Callable[[tuple[str, ...]], Form],

@@ -17,6 +17,7 @@ from ..arrays.array import Array
 from ..arrays.ownership import Ownership
 from ..compile.kinds import check_tasks
 from ..compile.program import check_worker
+from ..compile.short_traceback import ends_in_task
 from ..compile.task import Task
 from ..errors import InvalidArgumentError, LaunchTimeoutError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
@@ -236,6 +237,7 @@ class StartableQueue(LaunchedQueue, Protocol):
 
 
 @host_memory_for("a launch")
+@ends_in_task
 def start(
     queue: StartableQueue,
     task: Task | Sequence[Task],

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from ...errors import AtosError, TaskCompileError
-from .introspect import codes, line_of
+from .introspect import codes, definition_line, line_of
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _OURS = re.compile(r"«(.*?)»", re.DOTALL)
@@ -109,10 +109,11 @@ def translated(name: str, function: Any, arguments: str) -> Iterator[None]:
 
 def failure(name: str, function: Any, arguments: str, reason: str, place: tuple[str, int] | None = None) -> TaskCompileError:
     """Return the error of a task that cannot be compiled, with the line that it is about."""
-    path, line = place or (function.__code__.co_filename, function.__code__.co_firstlineno)
+    path, line = place or (function.__code__.co_filename, definition_line(function.__code__))
     source = linecache.getline(path, line).strip()
     where = f"{path}, line {line}" + (f": {source}" if source else "")
-    return TaskCompileError(f"task {name!r} cannot be compiled: {reason}\n  in {function.__name__}, {where}\n  for {arguments}")
+    message = f"task {name!r} cannot be compiled: {reason}\n  in {function.__name__}, {where}\n  for {arguments}"
+    return TaskCompileError(message, (path, line, function.__name__))
 
 
 def _essence(error: Exception, text: str) -> str:

@@ -7,6 +7,8 @@ import enum
 import functools
 import hashlib
 import importlib
+import linecache
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FunctionType, ModuleType
@@ -23,6 +25,7 @@ __all__ = [
     "attribute_names",
     "bytecode_of",
     "codes",
+    "definition_line",
     "fingerprint",
     "global_names",
     "is_library",
@@ -67,6 +70,16 @@ def global_names(code: CodeType) -> frozenset[str]:
 def attribute_names(code: CodeType) -> frozenset[str]:
     """Return the names of attributes that a function may read, among which are those of its global variables."""
     return frozenset(name for part in codes(code) for name in part.co_names)
+
+
+def definition_line(code: CodeType) -> int:
+    """Return the line with the name of a function, below those of its decorators."""
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
+    if lines and lines[0].lstrip().startswith("@"):
+        for below, line in enumerate(lines):
+            if re.match(r"\s*(async\s+)?def\s", line):
+                return code.co_firstlineno + below
+    return code.co_firstlineno
 
 
 def line_of(code: CodeType, offset: int) -> int:
