@@ -18,6 +18,7 @@ from numba.core.codegen import JITCodeLibrary, RuntimeLinker
 from numba.core.compiler import Compiler
 
 __all__ = [
+    "assignment_expressions",
     "current_capability",
     "current_lowering",
     "defer_scipy",
@@ -79,6 +80,46 @@ def vectorize_unrolled_loops() -> Iterator[None]:
         yield
     finally:
         config.SLP_VECTORIZE = before
+
+
+@contextlib.contextmanager
+def assignment_expressions(byteflow: ModuleType, interpreter: ModuleType) -> Iterator[None]:
+    """Have Numba compile ``(name := value)`` right, in what is compiled meanwhile, under the lock of its compiler.
+
+    Numba takes the copy that Python puts on its stack there for the value itself. It then lets the name take the place of the
+    value, since a value is used once, and no longer finds the value where the copy is used. So the copy gets a variable.
+
+    Parameters
+    ----------
+    byteflow, interpreter : module
+        Those of the target: the first follows the stack, and the second makes Numba's own code.
+    """
+    runner: Any = byteflow.TraceRunner
+    maker: Any = interpreter.Interpreter
+    ir: Any = interpreter.ir
+    true = runner.op_COPY
+
+    def follow(self: Any, state: Any, inst: Any) -> None:
+        if inst.arg != 1:
+            true(self, state, inst)
+            return
+        value, copy = state.pop(), state.make_temp()
+        state.append(inst, value=value, copy=copy)
+        state.push(copy)
+        state.push(value)
+
+    def make(self: Any, inst: Any, value: str, copy: str) -> None:
+        target = self.current_scope.get_or_define(copy, loc=self.loc)
+        source = self.get(value)
+        self.current_block.append(ir.Assign(value=source, target=target, loc=self.loc))
+        self.definitions[target.name].append(source)
+
+    runner.op_COPY, maker.op_COPY = follow, make
+    try:
+        yield
+    finally:
+        runner.op_COPY = true
+        del maker.op_COPY
 
 
 @contextlib.contextmanager

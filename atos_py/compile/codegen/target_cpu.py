@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import binding, ir
-from numba.core import callconv, lowering, types
+from numba.core import byteflow, callconv, interpreter, lowering, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
@@ -25,7 +25,7 @@ from .error_messages import translated
 from .lower_checks import collecting, intercept
 from .lower_rounds import asks_for_round
 from .lower_scratch import sized_bytes, unsized_itemsize
-from .numba_patches import inlined_dispatcher, start_numba, vectorize_unrolled_loops
+from .numba_patches import assignment_expressions, inlined_dispatcher, start_numba, vectorize_unrolled_loops
 from .numba_private import (
     export_library,
     export_lowered,
@@ -128,7 +128,7 @@ def compile_cpu(
         If the task does not fit the arguments, or is not something that Numba compiles.
     """
     checks = Checks() if debug else None
-    with global_compiler_lock, collecting(checks):
+    with global_compiler_lock, collecting(checks), assignment_expressions(byteflow, interpreter):
         return _optimise(_lower(launched, idle, kinds, item_dtype, checks, buckets, each_round), checks)
 
 
@@ -136,7 +136,7 @@ def lower_cpu(
     launched: Launchable, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], buckets: bool, each_round: Any
 ) -> tuple[bytes, ...]:
     """Return what `finish_cpu` takes, for any CPU of this architecture; parameters and errors as in `compile_cpu`."""
-    with global_compiler_lock:
+    with global_compiler_lock, assignment_expressions(byteflow, interpreter):
         lowered = _lower(launched, idle, kinds, item_dtype, None, buckets, each_round)
         return lowered.name.encode(), " ".join(lowered.others).encode(), export_lowered(lowered.library)
 

@@ -21,13 +21,13 @@ from .error_messages import translated
 from .lower_checks import collecting, intercept
 from .lower_rounds import asks_for_pending, asks_for_round
 from .lower_scratch import define_regions, sized_bytes, unsized_itemsize
-from .numba_patches import defer_scipy, patch_current_device, removed_numpy_names, target_capability
+from .numba_patches import assignment_expressions, defer_scipy, patch_current_device, removed_numpy_names, target_capability
 from .numba_private import create_module, is_known_global
 from .types import I32, I64, POINTER
 
 with removed_numpy_names():
     from numba.cuda import compiler, dispatcher, lowering
-    from numba.cuda.core import callconv
+    from numba.cuda.core import byteflow, callconv, interpreter
     from numba.cuda.core.compiler_lock import global_compiler_lock
     from numba.cuda.cudadrv import nvvm
     from numba.cuda.descriptor import cuda_target
@@ -109,7 +109,8 @@ def compile_cuda(
         If the task does not fit the arguments, or is not something that Numba compiles.
     """
     checks = Checks() if debug else None
-    with global_compiler_lock, collecting(checks), target_capability(cc):
+    expressions = assignment_expressions(byteflow, interpreter)
+    with global_compiler_lock, collecting(checks), target_capability(cc), expressions:
         program = prepare(CudaTarget(), launched, idle, kinds, item_dtype, checks, buckets, each_round, peers)
         constants = {
             lib.ATOS_CONFIG_MAILBOX: mailbox,
