@@ -55,6 +55,7 @@ class Task:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.body.__doc__)
+        object.__setattr__(self, "__module__", getattr(self.body, "__module__", None))
 
     def __copy__(self) -> Task:
         """Return the task itself, which never changes."""

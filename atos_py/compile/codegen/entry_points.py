@@ -21,6 +21,7 @@ from . import lower_atomics as _atomics  # noqa: F401
 from . import lower_cached_load as _cached_load  # noqa: F401
 from . import lower_groups as _groups  # noqa: F401
 from . import lower_local_array as _local_array  # noqa: F401
+from . import lower_numbers as _numbers  # noqa: F401
 from . import lower_packing as _packing  # noqa: F401
 from . import lower_pool as _pool  # noqa: F401
 from . import lower_random as _random  # noqa: F401
@@ -31,7 +32,7 @@ from . import lower_vector_access as _vector_access  # noqa: F401
 from . import lower_vector_atomics as _vector_atomics  # noqa: F401
 from . import lower_worker as _worker  # noqa: F401
 from .error_messages import failure, translated
-from .introspect import plain_function
+from .introspect import first_return, plain_function
 from .lower_arguments import pack, plan_of, unpack
 from .lower_checks import began, ended, note_workload
 from .specialize import RefusedError, Specialiser
@@ -126,9 +127,21 @@ def prepare(
         try:
             dispatcher = specialise(function)
         except RefusedError as error:
-            raise failure(task.name, function, described, str(error), (function.__code__.co_filename, error.line)) from None
+            raise failure(task.name, function, described, str(error), error.place) from None
         with translated(task.name, function, described):
             return dispatcher, target.compile(dispatcher, _fold_varargs(function, tuple(kind for _, kind in given)))
+
+    def refuse_result(task: Task, value: Any, role: str, result: types.Type) -> None:
+        function = plain_function(value)
+        assert function is not None
+        if result != types.none and function.__name__ != "<lambda>":  # which always returns something
+            raise failure(
+                task.name,
+                function,
+                described,
+                f"the {role} returns a value ({result}), which nothing takes; write it to an array, or push it",
+                first_return(function.__code__),
+            )
 
     tasks = tasks_of(launched)
     of_launch: dict[str, Any] = {"buckets": buckets, "kinds": tuple(task.name for task in tasks), "with_kind": with_kind}
@@ -151,7 +164,9 @@ def prepare(
             assert length is not None
             values = _values(task, length, plan, described)
             inner = [("i", types.int64), *zip((f"value {number}" for number in range(1, len(values) + 1)), values, strict=True)]
-        body, _ = compile_function(task, task.body, "body", [("worker", worker), ("item", items.value), *inner, *argument_list])
+        given = [("worker", worker), ("item", items.value), *inner, *argument_list]
+        body, result = compile_function(task, task.body, "body", given)
+        refuse_result(task, task.body, "body", result)
         if checks is not None:
             function = plain_function(task.body)
             assert function is not None
@@ -161,11 +176,14 @@ def prepare(
     parts = [prepare_task(task) for task in tasks]
     idle_dispatcher = None
     if idle is not None:
-        idle_dispatcher, _ = compile_function(tasks[0], idle, "idle function", [("worker", flat_worker), *argument_list])
+        given = [("worker", flat_worker), *argument_list]
+        idle_dispatcher, result = compile_function(tasks[0], idle, "idle function", given)
+        refuse_result(tasks[0], idle, "idle function", result)
     round_dispatcher = None
     if each_round is not None:
         given = [("worker", round_worker), *argument_list]
-        round_dispatcher, _ = compile_function(tasks[0], each_round, "function each_round", given)
+        round_dispatcher, result = compile_function(tasks[0], each_round, "function each_round", given)
+        refuse_result(tasks[0], each_round, "function each_round", result)
         if checks is not None:
             checks.without_item = "between rounds" if idle is None else "in the idle function or between rounds"
     arguments = Packed(types.BaseTuple.from_types(args), constant=True)
@@ -208,10 +226,13 @@ def _check_arity(name: str, function: FunctionType, role: str, given: list[str],
         own = f"{function.__name__}({', '.join(p.name for p in positional)})"
         gets = f"this launch gives it {len(given)}: {', '.join(given)}"
         raise failure(name, function, described, f"the {role} {own} takes {wanted} arguments, but {gets}")
-    required = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
-    if required:
+    by_keyword = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    if by_keyword:
         raise failure(
-            name, function, described, f"the {role} has a keyword-only parameter {required[0]!r}, which nothing gives"
+            name,
+            function,
+            described,
+            f"the {role} has a keyword-only parameter {by_keyword[0]!r}, which nothing gives; leave it out",
         )
 
 

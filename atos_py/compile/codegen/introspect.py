@@ -27,6 +27,7 @@ __all__ = [
     "codes",
     "definition_line",
     "fingerprint",
+    "first_return",
     "global_names",
     "is_library",
     "line_of",
@@ -80,6 +81,14 @@ def definition_line(code: CodeType) -> int:
             if re.match(r"\s*(async\s+)?def\s", line):
                 return code.co_firstlineno + below
     return code.co_firstlineno
+
+
+def first_return(code: CodeType) -> tuple[str, int] | None:
+    """Return the place of the first line that begins with a return of a value, or None if the source does not tell."""
+    for line in sorted({line for _, _, line in code.co_lines() if line}):
+        if re.match(r"\s*return\s+(?!None\b)\S", linecache.getline(code.co_filename, line)):
+            return code.co_filename, line
+    return None
 
 
 def line_of(code: CodeType, offset: int) -> int:
@@ -177,6 +186,7 @@ def _parts(value: Any, seen: _Seen) -> Iterator[bytes]:
         yield value.__name__.encode()
     elif isinstance(value, type):
         yield f"{value.__module__}.{value.__qualname__} {getattr(value, '_fields', '')}".encode()
+        yield from _parts(getattr(value, "_field_defaults", None), seen)
         if isinstance(value, enum.EnumMeta):
             members_of_enum: dict[str, Any] = dict(value.__members__)
             yield repr([(name, member.value) for name, member in members_of_enum.items()]).encode()

@@ -31,12 +31,21 @@ def check_index(array: TaskArray, index: types.Type) -> None:
     for part in parts:
         if isinstance(part, types.Float):
             refuse(f"an array is indexed by {part}; {_CONVERT}")
+        refuse_member(part, "an array is indexed by")
         if not isinstance(part, types.Integer):
             refuse(f"an array is indexed by {part}; indices are integers, or a tuple of one integer for each dimension")
 
 
+def refuse_member(value: types.Type, what: str) -> None:
+    """Refuse a member of an enumeration, which Numba does not take for the number that it is."""
+    if isinstance(value, types.IntEnumMember):
+        name = value.instance_class.__name__
+        refuse(f"{what} a member of {name}; write int(...) around it, which is its number")
+
+
 def check_value(array: TaskArray, value: types.Type) -> None:
     """Refuse a value that cannot be stored in an element of `array`."""
+    refuse_member(value, f"an element of type {array.dtype} is given")
     if not isinstance(value, (types.Number, types.Boolean)):
         refuse(f"an element of type {array.dtype} cannot be given a {value}")
     if isinstance(value, types.Float) and not isinstance(array.dtype, types.Float):

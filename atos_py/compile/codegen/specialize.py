@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dis
 import functools
+import inspect
 import linecache
 from collections.abc import Callable
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -12,7 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from .introspect import LARGEST_CONSTANT, attribute_names, codes, global_names, is_library, line_of, members_of, plain_function
+from .introspect import (
+    LARGEST_CONSTANT,
+    attribute_names,
+    codes,
+    definition_line,
+    global_names,
+    is_library,
+    line_of,
+    members_of,
+    plain_function,
+)
 from .lower_checks import add_checked, is_collecting
 from .lower_print import print_line
 from .numba_private import is_jitted, jit_alike
@@ -30,11 +41,11 @@ _NEVER = {
 
 
 class RefusedError(Exception):
-    """A function does what no task can; `line` is where."""
+    """A function does what no task can; `place` is the file and the line."""
 
-    def __init__(self, reason: str, line: int) -> None:
+    def __init__(self, reason: str, code: CodeType, line: int) -> None:
         super().__init__(reason)
-        self.line = line
+        self.place = code.co_filename, line
 
 
 class Specialiser:
@@ -54,7 +65,7 @@ class Specialiser:
         self._done: dict[int, Any] = {}
 
     def __call__(self, function: FunctionType) -> Any:
-        """Return the dispatcher of a function."""
+        """Return the dispatcher of a function: of the task, or of a helper."""
         if id(function) in self._done:
             return self._done[id(function)]
         code, closure = function.__code__, function.__closure__ or ()
@@ -75,11 +86,8 @@ class Specialiser:
     ) -> Any:
         """Return the dispatcher, made by `wrap`, of a copy of the function that `value` is or stands for."""
         variables = {"print": print_line, **function.__globals__}
-        cells = tuple(
-            CellType(_read_cell(name, cell, code.co_firstlineno)) for name, cell in zip(code.co_freevars, closure, strict=True)
-        )
-        copy = FunctionType(code, variables, function.__name__, function.__defaults__, cells)
-        copy.__kwdefaults__ = function.__kwdefaults__
+        cells = tuple(CellType(_read_cell(name, cell, code)) for name, cell in zip(code.co_freevars, closure, strict=True))
+        copy = FunctionType(*_all_by_place(function, code, variables), cells)
         copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__
         # Before what it uses is looked at: functions may call each other.
         self._done[id(value)] = wrap(copy)
@@ -105,6 +113,8 @@ class Specialiser:
             return value if self._is_known(value) else self(function)
         if _has_large_array(value):
             return LargeConstant(name)
+        if isinstance(value, type) and issubclass(value, tuple) and getattr(value, "_field_defaults", None):
+            return self._wrap(_with_defaults(value))
         if isinstance(value, ModuleType):
             used = members_of(value, attributes)
             helpers = {}
@@ -126,17 +136,51 @@ def _has_large_array(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.nbytes > LARGEST_CONSTANT
 
 
+def _all_by_place(
+    function: FunctionType, code: CodeType, variables: dict[str, Any]
+) -> tuple[CodeType, dict[str, Any], str, tuple[Any, ...] | None]:
+    """Return what a copy of a helper is made of, whose parameters can all be given by place.
+
+    Numba mistakes parameters that are given by keyword alone for others. A call that gives one of them by place is taken too.
+    """
+    count, names = code.co_kwonlyargcount, code.co_varnames[code.co_argcount :]
+    if not count:
+        return code, variables, function.__name__, function.__defaults__
+    missing = inspect.Parameter.empty
+    defaults = [*(function.__defaults__ or ()), *((function.__kwdefaults__ or {}).get(name, missing) for name in names[:count])]
+    with_default = tuple(default for default in defaults if default is not missing)
+    if code.co_flags & inspect.CO_VARARGS or any(
+        default is missing for default in defaults[len(defaults) - len(with_default) :]
+    ):
+        raise RefusedError(
+            f"{function.__name__!r} has parameters that are given by keyword alone, after *args or after parameters with"
+            " defaults, which tasks cannot use; let calls give them by place",
+            code,
+            definition_line(code),
+        )
+    code = code.replace(co_argcount=code.co_argcount + count, co_kwonlyargcount=0)
+    return code, variables, function.__name__, with_default
+
+
+def _with_defaults(cls: Any) -> FunctionType:
+    """Return a function that makes a named tuple: Numba does not know defaults of the class itself."""
+    fields = ", ".join(cls._fields)
+    made: FunctionType = eval(f"lambda {fields}: _make({fields})", {"_make": cls})  # no field begins with an underscore
+    made.__name__, made.__defaults__ = cls.__name__, tuple(cls._field_defaults.values())
+    return made
+
+
 def _refuse(code: CodeType) -> None:
     for part in codes(code):
         for instruction in dis.get_instructions(part):
             if instruction.opname in _NEVER:
-                raise RefusedError(_NEVER[instruction.opname], line_of(part, instruction.offset))
+                raise RefusedError(_NEVER[instruction.opname], part, line_of(part, instruction.offset))
             if instruction.opname == _RAISE and not is_collecting():
                 reason = (
                     "it has a raise, which takes a launch with debug=True (or ATOS_DEBUG=1); an assert is left out of other"
                     " launches, if the source that it was made from can be read"
                 )
-                raise RefusedError(reason, line_of(part, instruction.offset))
+                raise RefusedError(reason, part, line_of(part, instruction.offset))
 
 
 def without_asserts(function: FunctionType) -> tuple[CodeType, tuple[CellType, ...]]:
@@ -163,8 +207,8 @@ def without_asserts(function: FunctionType) -> tuple[CodeType, tuple[CellType, .
     return shorter, tuple(cells[name] for name in shorter.co_freevars)
 
 
-def _read_cell(name: str, cell: CellType, line: int) -> Any:
+def _read_cell(name: str, cell: CellType, code: CodeType) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
-        raise RefusedError(f"it uses {name!r}, which has no value yet", line) from None
+        raise RefusedError(f"it uses {name!r}, which has no value yet", code, definition_line(code)) from None
