@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import atos_py as atos
+from atos_py import acc, features
 from atos_py.compile import linker
 from atos_py.compile.versions import current_version
 from atos_py.errors import TaskCompileError
@@ -191,6 +192,20 @@ def test_variables_of_one_of_several_tasks():
     assert result_of(tasks) == 2
     names["N"] = 7
     assert result_of(tasks) == 7
+
+
+def test_variables_of_functions_of_features_and_of_programs():
+    graph = atos.Graph.from_edges([0], [1], device="cpu")
+    names: dict[str, Any] = {"N": 2}
+    exec("def store(f, v, data):\n    data[v, f] = N\ndef compute(before, weight, other):\n    return N\n", names)
+    program = acc.Program(names["compute"], acc.MIN)
+    for value in (2, 7):
+        names["N"] = value
+        data, metadata = atos.zeros((2, 2), device="cpu"), atos.full(2, 100, dtype=np.int64, device="cpu")
+        features.Maps(graph, 2, data).vertex_map(names["store"])
+        program.run(graph, metadata, start=0)
+        assert data.to_numpy().tolist() == [[value, value], [value, value]]
+        assert metadata[1] == value
 
 
 def test_a_value_that_returns_finds_its_program(monkeypatch):

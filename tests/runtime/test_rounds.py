@@ -444,10 +444,6 @@ def ask_round(worker):
     return worker.round
 
 
-def ask_mode(worker):
-    return worker.mode
-
-
 def test_without_barriers_there_are_no_rounds(device, worker):
     @atos.task
     def asks(worker, v):
@@ -460,7 +456,12 @@ def test_without_barriers_there_are_no_rounds(device, worker):
             worker.push(v)
 
     queue = atos.Queue(1, device=device)
-    for task, options in ((asks, {}), (asks_nested, {}), (ignore, {"idle": ask_mode}), (asks, {"persistent": False})):
+    for task, options in (
+        (asks, {}),
+        (asks_nested, {}),
+        (ignore, {"idle": lambda worker: worker.mode}),
+        (asks, {"persistent": False}),
+    ):
         with pytest.raises(TaskCompileError, match=r"uses worker\.round or worker\.mode.*pass barrier=True"):
             launch(queue, worker, task, **options)
         assert launch(queue, worker, task, **{**options, "barrier": True}).tasks_run == 0
