@@ -72,6 +72,7 @@ class _Variables:
         self._functions: dict[int, FunctionType] = {}
         self._arrays: dict[int, Any] = {}
         self._followed: set[tuple[int, frozenset[str]]] = set()
+        self._has_unset = False
         for function in functions:
             self._follow(function, frozenset())
         # In the fewest steps of the interpreter, since each launch looks: functions in C that read many variables at once.
@@ -91,12 +92,14 @@ class _Variables:
             values = tuple(read(holders))
             if any(value is not None for value in values) or read is _contents:
                 self._reads.append((read, holders, values))
-        self._arrays_read = tuple(self._arrays.values())
-        self._contents, self._forms = tuple(map(_bytes_of, self._arrays_read)), tuple(map(_form_of, self._arrays_read))
+        self._constants = tuple(self._arrays.values())
+        self._bytes, self._forms = tuple(map(_bytes_of, self._constants)), tuple(map(_form_of, self._constants))
         self.key: Hashable = tuple(names), tuple(tuple(map(_key_of, values)) for _, _, values in self._reads)
 
     def are_current(self) -> bool:
         """Whether each variable is what it was, and no array among them has other elements."""
+        if self._has_unset:
+            return False
         try:
             for get, holder, values in self._reads:
                 if not all(map(operator.is_, get(holder), values)):
@@ -106,9 +109,9 @@ class _Variables:
         for names, absent in self._absent:
             if not names.isdisjoint(absent):
                 return False
-        arrays = self._arrays_read
+        arrays = self._constants
         return not arrays or (
-            all(map(operator.eq, map(_bytes_of, arrays), self._contents))
+            all(map(operator.eq, map(_bytes_of, arrays), self._bytes))
             and all(map(operator.eq, map(_form_of, arrays), self._forms))
         )
 
@@ -136,7 +139,8 @@ class _Variables:
             try:
                 value = cell.cell_contents
             except ValueError:
-                continue  # refused when the function is compiled
+                self._has_unset = True  # and the function refused, until the variable has a value
+                continue
             self._cells[id(cell)] = cell
             self._follow(value, attributes)
 

@@ -170,6 +170,18 @@ def test_captured_variables():
     assert result_of(task) == 5
 
 
+def test_a_captured_variable_that_has_no_value_at_first():
+    def body(worker, item, out):
+        out[0] = count
+
+    task = atos.task(body)
+    with pytest.raises(TaskCompileError, match="'count', which has no value yet"):
+        result_of(task)
+    for value in (1, 5):
+        count = value
+        assert result_of(task) == value
+
+
 def test_variables_of_every_function_of_a_launch():
     names = space(length="N", N=2)
     exec("def between(worker, out):\n    out[0] = out[0] * 10 + M\n", names)
