@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cpu/crash_notice.h"
 #include "cpu/launch_thread.h"
 #include "cpu/memory.h"
 #include "cpu/peer_workers.h"
@@ -278,7 +279,10 @@ private:
   template <unsigned bytes> static void work(Run &run, ThreadPool &pool) {
     std::vector<std::unique_ptr<CpuWorker<bytes>>> workers(run.blocks);
     for (unsigned k = 0; k < run.blocks; ++k) workers[k] = std::make_unique<CpuWorker<bytes>>(run, k);
-    pool.run(run.blocks, [&](unsigned number) { workers[number]->work(); });
+    pool.run(run.blocks, [&](unsigned number) {
+      const CrashNotice notice(static_cast<const CpuProgram &>(*run.program).checked);
+      workers[number]->work();
+    });
   }
 
   static std::chrono::steady_clock::time_point &start_of_thread() {

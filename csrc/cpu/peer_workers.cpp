@@ -1,6 +1,7 @@
 // Runs the workers of several CPU devices in one pool.
 #include "cpu/peer_workers.h"
 
+#include "cpu/crash_notice.h"
 #include "cpu/worker.h"
 
 namespace atos {
@@ -11,7 +12,10 @@ template <unsigned bytes> void work(const Runs &runs, ThreadPool &pool) {
   for (const auto &run : runs)
     for (unsigned k = 0; k < run->blocks; ++k) workers.push_back(std::make_unique<CpuWorker<bytes, true>>(*run, k));
   pool.start(unsigned(workers.size())); // all of them before the first task runs, since it may fail
-  pool.run(unsigned(workers.size()), [&](unsigned number) { workers[number]->work(); });
+  pool.run(unsigned(workers.size()), [&](unsigned number) {
+    const CrashNotice notice(static_cast<const CpuProgram &>(*runs[0]->program).checked);
+    workers[number]->work();
+  });
 }
 
 } // namespace

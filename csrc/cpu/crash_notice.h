@@ -1,0 +1,16 @@
+// CrashNotice: tells the user of a task that reads or writes outside of its arrays how to find the line.
+#pragma once
+
+namespace atos {
+
+// While one is alive, a memory fault of this thread is one of a task, and a sentence on the standard error says what to do. The
+// fault then goes on to whoever handled it before: by default the process ends.
+class CrashNotice {
+public:
+  explicit CrashNotice(bool checked); // a task with checks has said already what it can
+  ~CrashNotice();
+  CrashNotice(const CrashNotice &) = delete;
+  CrashNotice &operator=(const CrashNotice &) = delete;
+};
+
+} // namespace atos
