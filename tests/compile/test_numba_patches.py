@@ -127,6 +127,8 @@ NAMES = [
     ("numba.cuda.dispatcher", "get_current_device", "patch_current_device"),
     ("numba.core.lowering", "BaseLower.lower", "patch_lowering"),
     ("numba.cuda.lowering", "BaseLower.lower", "patch_lowering"),
+    ("numba.core.byteflow", "TraceRunner.op_COPY", "assignment_expressions"),
+    ("numba.cuda.core.byteflow", "TraceRunner.op_COPY", "assignment_expressions"),
     ("numba.core.callconv", "ErrorModel.fp_zero_division", "patch_exceptions"),
     ("numba.core.callconv", "CPUCallConv.return_user_exc", "patch_exceptions"),
     ("numba.core.callconv", "CPUCallConv.return_dynamic_user_exc", "patch_exceptions"),
@@ -153,7 +155,7 @@ def test_numba_has_it(module, name, user):
 
 def test_numba_has_what_is_asked_of_dispatchers():
     dispatcher = numba.njit(lambda x: x)
-    for name in ("_cache", "_can_compile", "_compiler"):
+    for name in ("_cache", "_can_compile", "_compiler", "locals", "targetoptions"):
         assert hasattr(dispatcher, name), (
             f"a dispatcher of Numba {numba.__version__} has no {name}: numba_private has to change"
         )
@@ -239,7 +241,12 @@ def divided(x):
 
 PACKAGE = Path(atos.__file__).parent
 HOMES = {"numba_private.py", "numba_patches.py"}
-DOCUMENTED = {"_getvalue", "_fields", "_make"}  # of Numba's struct proxies, as its manual uses it, and of named tuples
+DOCUMENTED = {
+    "_getvalue",
+    "_fields",
+    "_field_defaults",
+    "_make",
+}  # of Numba's struct proxies, as its manual uses it, and of named tuples
 UNDOCUMENTED = {name.rpartition(".")[2] for _, name, _ in NAMES} - {"initialize", "lower", "dumps", "return_user_exc"} | {
     "pipeline_class",
     "rtsys",

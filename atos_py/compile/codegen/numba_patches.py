@@ -97,11 +97,13 @@ def assignment_expressions(byteflow: ModuleType, interpreter: ModuleType) -> Ite
     runner: Any = byteflow.TraceRunner
     maker: Any = interpreter.Interpreter
     ir: Any = interpreter.ir
-    true = runner.op_COPY
+    copies = runner.op_COPY
+    names = "op_COPY", "op_DUP_TOP"  # from Python 3.11 on, and before
+    saved = [(target, name, vars(target).get(name)) for target in (runner, maker) for name in names]
 
     def follow(self: Any, state: Any, inst: Any) -> None:
-        if inst.arg != 1:
-            true(self, state, inst)
+        if inst.opname == "COPY" and inst.arg != 1:
+            copies(self, state, inst)
             return
         value, copy = state.pop(), state.make_temp()
         state.append(inst, value=value, copy=copy)
@@ -114,12 +116,17 @@ def assignment_expressions(byteflow: ModuleType, interpreter: ModuleType) -> Ite
         self.current_block.append(ir.Assign(value=source, target=target, loc=self.loc))
         self.definitions[target.name].append(source)
 
-    runner.op_COPY, maker.op_COPY = follow, make
+    for name in names:
+        setattr(runner, name, follow)
+        setattr(maker, name, make)
     try:
         yield
     finally:
-        runner.op_COPY = true
-        del maker.op_COPY
+        for target, name, before in saved:
+            if before is None:
+                delattr(target, name)
+            else:
+                setattr(target, name, before)
 
 
 @contextlib.contextmanager
