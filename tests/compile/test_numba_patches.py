@@ -140,6 +140,15 @@ NAMES = [
     ("numba.core.codegen", "JITCodeLibrary._verify_declare_only_symbols", "inlined_dispatcher"),
     ("numba.core.codegen", "RuntimeLinker.PREFIX", "inlined_dispatcher"),
     ("numba.core.codegen", "JITCPUCodegen.set_env", "inlined_dispatcher"),
+    ("numba.core.types", "Number.unify", "patch_unification"),
+    ("numba.core.typing.context", "CallStack", "current_code"),
+    ("numba.cuda.typing.context", "CallStack", "current_code"),
+    ("numba.core.inline_closurecall", "inline_closure_call", "patch_inlining"),
+    ("numba.cuda.core.inline_closurecall", "inline_closure_call", "patch_inlining"),
+    ("numba.core.untyped_passes", "ReconstructSSA.run_pass", "patch_reconstruction"),
+    ("numba.cuda.core.untyped_passes", "ReconstructSSA.run_pass", "patch_reconstruction"),
+    ("numba.core.ir", "Expr.list_vars", "changed_expression"),
+    ("numba.cuda.core.ir", "Expr.list_vars", "changed_expression"),
 ]
 
 
@@ -247,7 +256,9 @@ DOCUMENTED = {
     "_field_defaults",
     "_make",
 }  # of Numba's struct proxies, as its manual uses it, and of named tuples
-UNDOCUMENTED = {name.rpartition(".")[2] for _, name, _ in NAMES} - {"initialize", "lower", "dumps", "return_user_exc"} | {
+UNDOCUMENTED = {name.rpartition(".")[2] for _, name, _ in NAMES} - {
+    *("initialize", "lower", "dumps", "return_user_exc", "list_vars")
+} | {
     "pipeline_class",
     "rtsys",
 }

@@ -16,7 +16,9 @@ from ..arguments import Kind
 from ..debug_checks import Checks, array_names
 from ..kinds import Launchable, Tasks, tasks_of
 from ..task import Task
-from . import lower_arrays as _arrays  # noqa: F401  # these for what they register with Numba
+from . import exact_comparisons as _exact_comparisons  # noqa: F401  # these for what they register with Numba
+from . import exact_integers as _exact_integers  # noqa: F401
+from . import lower_arrays as _arrays  # noqa: F401
 from . import lower_atomics as _atomics  # noqa: F401
 from . import lower_cached_load as _cached_load  # noqa: F401
 from . import lower_groups as _groups  # noqa: F401
@@ -24,6 +26,7 @@ from . import lower_local_array as _local_array  # noqa: F401
 from . import lower_numbers as _numbers  # noqa: F401
 from . import lower_packing as _packing  # noqa: F401
 from . import lower_pool as _pool  # noqa: F401
+from . import lower_powers as _powers  # noqa: F401
 from . import lower_random as _random  # noqa: F401
 from . import lower_receiver as _receiver  # noqa: F401
 from . import lower_returned as _returned  # noqa: F401

@@ -38,7 +38,7 @@ def collecting(checks: Checks | None) -> Iterator[None]:
     try:
         yield
     finally:
-        _collecting.checks = None
+        _collecting.checks, _collecting.codes = None, set()
 
 
 def is_collecting() -> bool:
@@ -48,8 +48,12 @@ def is_collecting() -> bool:
 
 def add_checked(code: CodeType) -> None:
     """Note that a function belongs to the task that is being compiled."""
-    if is_collecting():
-        _collecting.codes.add(code)
+    _collecting.codes.add(code)
+
+
+def is_user_code(code: CodeType | None) -> bool:
+    """Whether a function belongs to the task that is being compiled, rather than to Numba or to this package."""
+    return code in getattr(_collecting, "codes", ())
 
 
 def note_workload(code: CodeType) -> None:

@@ -8,7 +8,7 @@ import importlib
 import importlib.util
 import threading
 from collections.abc import Callable, Iterator
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,16 @@ from numba.core.compiler import Compiler
 __all__ = [
     "assignment_expressions",
     "current_capability",
+    "current_code",
     "current_lowering",
     "defer_scipy",
     "inlined_dispatcher",
     "patch_current_device",
     "patch_exceptions",
+    "patch_inlining",
     "patch_lowering",
+    "patch_reconstruction",
+    "patch_unification",
     "removed_numpy_names",
     "start_numba",
     "target_capability",
@@ -45,11 +49,15 @@ _INLINE_OPTIONS = {
 
 
 class _Thread(threading.local):
-    """State of this thread's compilation: the compute capability, and the functions being lowered, the innermost last."""
+    """State of this thread's compilation: the compute capability, and the functions being lowered, the innermost last.
+
+    `typed_before` has, of each of these, how many functions had their types inferred when its lowering began.
+    """
 
     def __init__(self) -> None:
         self.capability: tuple[int, int] | None = None
         self.lowering: list[Any] = []
+        self.typed_before: list[int] = []
 
 
 _thread = _Thread()
@@ -202,10 +210,12 @@ def patch_lowering(base: type) -> None:
     @functools.wraps(true)
     def lower(self: Any) -> Any:
         _thread.lowering.append(self)
+        _thread.typed_before.append(len(self.context.typing_context.callstack))
         try:
             return true(self)
         finally:
             _thread.lowering.pop()
+            _thread.typed_before.pop()
 
     target.lower = lower
 
@@ -213,6 +223,82 @@ def patch_lowering(base: type) -> None:
 def current_lowering() -> Any:
     """Return Numba's lowering of the function at hand, which knows the line, or None if code is made of no function."""
     return _thread.lowering[-1] if _thread.lowering else None
+
+
+def current_code(typing: Any) -> CodeType | None:
+    """Return the code of the function whose types are inferred, or which is lowered: the innermost of both kinds, if any.
+
+    Parameters
+    ----------
+    typing : BaseContext
+        The typing context of the target.
+    """
+    stack = typing.callstack
+    if _thread.lowering and _thread.typed_before[-1] == len(stack):
+        code: CodeType = _thread.lowering[-1].func_ir.func_id.code
+        return code
+    return stack[0].func_id.code if stack else None
+
+
+def patch_unification(number: type, unify: Callable[..., Any]) -> None:
+    """Have numbers of two types, which a variable has or a choice is between, become what a function says.
+
+    Parameters
+    ----------
+    number : type
+        Numba's class of numeric types.
+    unify : callable
+        Called with the typing context and the two types; None leaves it to Numba, which takes float64 for uint64 and int64.
+    """
+    target: Any = number
+    true = target.unify
+
+    @functools.wraps(true)
+    def unify_numbers(self: Any, typing: Any, other: Any) -> Any:
+        found = unify(typing, self, other)
+        return true(self, typing, other) if found is None else found
+
+    target.unify = unify_numbers
+
+
+def patch_inlining(inline: ModuleType, prepare: Callable[..., Any]) -> None:
+    """Have calls of functions inside of functions changed before Numba inlines them.
+
+    Parameters
+    ----------
+    inline : module
+        The target's module `inline_closurecall`.
+    prepare : callable
+        Called with the code of the function, the block and the place of the call, and what is called; returns what to inline.
+    """
+    true = inline.inline_closure_call
+
+    @functools.wraps(true)
+    def inline_closure_call(func_ir: Any, variables: Any, block: Any, place: int, callee: Any, *rest: Any, **named: Any) -> Any:
+        return true(func_ir, variables, block, place, prepare(func_ir, block, place, callee), *rest, **named)
+
+    inline.inline_closure_call = inline_closure_call  # type: ignore[attr-defined]
+
+
+def patch_reconstruction(passes: ModuleType, prepare: Callable[[Any], None]) -> None:
+    """Have functions changed before Numba gives each assignment a variable of its own.
+
+    Parameters
+    ----------
+    passes : module
+        The target's module `untyped_passes`.
+    prepare : callable
+        Called with the code of a function.
+    """
+    target: Any = passes.ReconstructSSA
+    true = target.run_pass
+
+    @functools.wraps(true)
+    def run_pass(self: Any, state: Any) -> Any:
+        prepare(state.func_ir)
+        return true(self, state)
+
+    target.run_pass = run_pass
 
 
 def patch_exceptions(

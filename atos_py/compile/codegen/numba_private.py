@@ -6,12 +6,14 @@ module, and code that comes from the cache is launched without Numba.
 
 from __future__ import annotations
 
+import copy
 import pickle
 from types import FunctionType
 from typing import Any
 
 __all__ = [
     "can_compile",
+    "changed_expression",
     "compiler_of",
     "create_module",
     "export_library",
@@ -112,6 +114,13 @@ def load_result(target_context: Any, content: bytes) -> Any:
     from numba.core import compiler
 
     return compiler.CompileResult._rebuild(target_context, *pickle.loads(content))
+
+
+def changed_expression(expression: Any, **operands: Any) -> Any:
+    """Return a copy of an expression of Numba's code, with some of its operands replaced."""
+    changed = copy.copy(expression)
+    changed._kws = {**expression._kws, **operands}
+    return changed
 
 
 def set_cache(dispatcher: Any, cache: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import binding, ir
-from numba.core import byteflow, callconv, interpreter, lowering, types
+from numba.core import byteflow, callconv, inline_closurecall, interpreter, lowering, types, untyped_passes
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
@@ -22,6 +22,7 @@ from ..kinds import Launchable
 from .dispatch import cpu_dispatch
 from .entry_points import cpu_loop, function_entry, prepare
 from .error_messages import translated
+from .inner_functions import follow_python
 from .lower_checks import collecting, intercept
 from .lower_rounds import asks_for_round
 from .lower_scratch import sized_bytes, unsized_itemsize
@@ -36,10 +37,13 @@ from .numba_private import (
     lowered_abi,
 )
 from .types import I64, POINTER
+from .unassigned import check_assigned
 
 __all__ = ["CpuCode", "abi", "compile_cpu", "finish_cpu", "host", "load_cpu", "lower_cpu"]
 
 intercept(callconv, callconv.CPUCallConv, lowering.BaseLower)
+follow_python(inline_closurecall)
+check_assigned(untyped_passes)
 binding.add_symbol("atos_fail", int(ffi.cast("uintptr_t", lib.atos_cpu_fail)))
 
 
@@ -136,7 +140,7 @@ def lower_cpu(
     launched: Launchable, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], buckets: bool, each_round: Any
 ) -> tuple[bytes, ...]:
     """Return what `finish_cpu` takes, for any CPU of this architecture; parameters and errors as in `compile_cpu`."""
-    with global_compiler_lock, assignment_expressions(byteflow, interpreter):
+    with global_compiler_lock, assignment_expressions(byteflow, interpreter), collecting(None):
         lowered = _lower(launched, idle, kinds, item_dtype, None, buckets, each_round)
         return lowered.name.encode(), " ".join(lowered.others).encode(), export_lowered(lowered.library)
 

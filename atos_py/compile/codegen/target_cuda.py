@@ -18,16 +18,18 @@ from ..kinds import Launchable
 from .dispatch import cuda_dispatch
 from .entry_points import Program, cuda_flat, cuda_nested, cuda_workload, function_entry, prepare
 from .error_messages import translated
+from .inner_functions import follow_python
 from .lower_checks import collecting, intercept
 from .lower_rounds import asks_for_pending, asks_for_round
 from .lower_scratch import define_regions, sized_bytes, unsized_itemsize
 from .numba_patches import assignment_expressions, defer_scipy, patch_current_device, removed_numpy_names, target_capability
 from .numba_private import create_module, is_known_global
 from .types import I32, I64, POINTER
+from .unassigned import check_assigned
 
 with removed_numpy_names():
     from numba.cuda import compiler, dispatcher, lowering
-    from numba.cuda.core import byteflow, callconv, interpreter
+    from numba.cuda.core import byteflow, callconv, inline_closurecall, interpreter, untyped_passes
     from numba.cuda.core.compiler_lock import global_compiler_lock
     from numba.cuda.cudadrv import nvvm
     from numba.cuda.descriptor import cuda_target
@@ -69,6 +71,8 @@ class CudaCode:
 
 patch_current_device(dispatcher)
 intercept(callconv, callconv.CUDACallConv, lowering.BaseLower)
+follow_python(inline_closurecall)
+check_assigned(untyped_passes)
 
 
 class CudaTarget:
