@@ -17,6 +17,7 @@ from ..debug_checks import Checks, array_names
 from ..kinds import Launchable, Tasks, tasks_of
 from ..task import Task
 from . import exact_comparisons as _exact_comparisons  # noqa: F401  # these for what they register with Numba
+from . import exact_functions as _exact_functions  # noqa: F401
 from . import exact_integers as _exact_integers  # noqa: F401
 from . import lower_arrays as _arrays  # noqa: F401
 from . import lower_atomics as _atomics  # noqa: F401

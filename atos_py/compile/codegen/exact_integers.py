@@ -11,13 +11,12 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 
-from .lower_checks import fail, in_checked_code, is_user_code
+from .lower_checks import fail, in_checked_code, is_collecting, is_user_code
 from .numba_patches import current_code, patch_unification
 from .operator_rules import has_uint64, in_uint64, is_signed, is_whole, refuse_mixed, refuse_numbers, rule
 from .types import I64
@@ -33,11 +32,35 @@ _SYMBOLS = {
 }
 
 
-def _make_arithmetic(symbol: str) -> Callable[..., Any]:
-    def arithmetic(left: types.Type, right: types.Type) -> Any:
-        return signature(types.uint64, types.uint64, types.uint64) if in_uint64(symbol + " of", left, right) else None
+# The operations that overflow, and what LLVM calls them with the question whether they do.
+_OVERFLOWING = {"+": "sadd", "-": "ssub", "*": "smul"}
 
+
+def _make_arithmetic(symbol: str) -> Callable[..., Any]:
+    def checked(left: Any, right: Any) -> None:
+        """Stands for an operation on signed integers that fails where it overflows."""
+
+    def arithmetic(left: types.Type, right: types.Type) -> Any:
+        if in_uint64(symbol + " of", left, right):
+            return signature(types.uint64, types.uint64, types.uint64)
+        is_signed_sum = is_whole(left) and is_whole(right) and any(is_signed(types.unliteral(kind)) for kind in (left, right))
+        if is_signed_sum and symbol in _OVERFLOWING and is_collecting():
+            return signature(types.int64, types.int64, types.int64), checked
+        return None
+
+    if symbol in _OVERFLOWING:
+        lower_builtin(checked, types.int64, types.int64)(_lower_checked(symbol))
     return arithmetic
+
+
+def _lower_checked(symbol: str) -> Callable[..., ir.Value]:
+    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        pair = getattr(builder, f"{_OVERFLOWING[symbol]}_with_overflow")(*args)
+        with builder.if_then(builder.extract_value(pair, 1), likely=False):
+            fail(builder, "overflow", f"{symbol} overflows int64")
+        return builder.extract_value(pair, 0)
+
+    return lower
 
 
 for _functions, _symbol in _SYMBOLS.items():
@@ -71,25 +94,6 @@ def _widened(value: types.Type) -> Any:
     """Widen before the sign is changed: the smallest int8 has no negative among them."""
     number = types.unliteral(value)
     return signature(types.int64, types.int64) if isinstance(number, types.Integer) and number.signed else None
-
-
-@rule(round)
-def _round(value: types.Type, *digits: types.Type) -> Any:
-    if digits:
-        refuse_numbers(
-            "round(x, n) rounds the decimal digits of x, which tasks do not have: write round(x * 10**n) / 10**n, which may"
-            " differ from it in the last bit, or round on the host"
-        )
-    return (signature(types.unliteral(value), types.unliteral(value)), _as_is) if isinstance(value, types.Integer) else None
-
-
-def _as_is(value: Any) -> None:
-    """Stands for an integer that is rounded."""
-
-
-@lower_builtin(_as_is, types.Integer)
-def _lower_as_is(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    return args[0]
 
 
 def _make_shift(shift: Callable[..., Any]) -> Callable[..., Any]:
@@ -136,21 +140,6 @@ def _lower_shift_right(context: Any, builder: ir.IRBuilder, sig: Any, args: Any)
     if not sig.return_type.signed:
         return builder.select(inside, builder.lshr(*args), ir.Constant(I64, 0))
     return builder.ashr(args[0], builder.select(inside, args[1], ir.Constant(I64, 63)))
-
-
-@lower_builtin(np.fmod, types.Integer, types.Integer)
-def _lower_fmod(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    """Lower the remainder with the sign of the dividend, which Numba takes for that of unsigned numbers."""
-    kind = sig.return_type
-    value, divisor = (context.cast(builder, arg, of, kind) for arg, of in zip(args, sig.args, strict=True))
-    if isinstance(kind, types.Float):
-        return builder.frem(value, divisor)
-    # Of -1 the remainder is 0, but the quotient of the smallest integer does not exist.
-    trivial = builder.icmp_unsigned("==", divisor, ir.Constant(divisor.type, 0))
-    if kind.signed:
-        trivial = builder.or_(trivial, builder.icmp_signed("==", divisor, ir.Constant(divisor.type, -1)))
-    divisor = builder.select(trivial, ir.Constant(divisor.type, 1), divisor)
-    return (builder.srem if kind.signed else builder.urem)(value, divisor)
 
 
 def _unify(context: Any, first: types.Type, second: types.Type) -> types.Type | None:

@@ -20,7 +20,7 @@ from .scoped_atomics import scope_of
 from .types import I64, TaskArray, on_cuda, refuse
 
 _OWN = ("scratch", "local")  # arrays of the worker and of the thread, which are no global memory
-_CONVERT = "convert it, as in int(x), and note that a variable that is uint64 here and int64 there becomes float64"
+_CONVERT = "convert it, as in int(x)"
 
 
 def check_index(array: TaskArray, index: types.Type) -> None:
