@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 
-from .lower_checks import cast, is_collecting
+from .lower_checks import cast
 from .operator_rules import in_uint64, is_whole, refuse_numbers, rule
 
 
@@ -24,9 +24,9 @@ def _lower_as_is(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir
     return args[0]
 
 
-def _make_rounding(function: Any) -> None:
-    def checked(value: Any) -> None:
-        """Stands for a float that is rounded to an integer, which int64 has to hold."""
+def _make_rounding(function: Any, intrinsic: str) -> None:
+    def rounded(value: Any) -> None:
+        """Stands for a float that is rounded to an integer: for GPUs, Numba leaves most of these floats."""
 
     @rule(function)
     def rounding(value: types.Type, *digits: types.Type) -> Any:
@@ -37,18 +37,20 @@ def _make_rounding(function: Any) -> None:
             )
         if isinstance(value, types.Integer):
             return signature(types.unliteral(value), types.unliteral(value)), _as_is
-        if isinstance(value, types.Float) and is_collecting():
-            return signature(types.int64, value), checked
-        return None
+        return (signature(types.int64, value), rounded) if isinstance(value, types.Float) else None
 
-    @lower_builtin(checked, types.Float)
-    def lower_checked(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        cast(context, builder, args[0], sig.args[0], types.int64)  # floats as large as this have no fraction
-        return context.get_function(function, sig)(builder, args)
+    @lower_builtin(rounded, types.Float)
+    def lower_rounded(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        kind = args[0].type
+        callee = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(kind, [kind]), f"llvm.{intrinsic}.{kind.intrinsic_name}"
+        )
+        # With checks, a number that int64 does not hold is a failure.
+        return cast(context, builder, builder.call(callee, args), sig.args[0], types.int64)
 
 
-for _function in (round, math.floor, math.ceil, math.trunc):
-    _make_rounding(_function)
+for _function, _intrinsic in ((round, "rint"), (math.floor, "floor"), (math.ceil, "ceil"), (math.trunc, "trunc")):
+    _make_rounding(_function, _intrinsic)
 
 
 @rule(math.hypot)
