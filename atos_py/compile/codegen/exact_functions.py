@@ -13,6 +13,7 @@ from numba.extending import lower_builtin
 
 from .lower_checks import cast
 from .operator_rules import in_uint64, is_whole, refuse_numbers, rule
+from .types import on_cuda
 
 
 def _as_is(value: Any) -> None:
@@ -42,9 +43,10 @@ def _make_rounding(function: Any, intrinsic: str) -> None:
     @lower_builtin(rounded, types.Float)
     def lower_rounded(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         kind = args[0].type
-        callee = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(kind, [kind]), f"llvm.{intrinsic}.{kind.intrinsic_name}"
-        )
+        name = f"llvm.{intrinsic}.{kind.intrinsic_name}"
+        if intrinsic == "rint" and on_cuda(context):  # which NVVM does not have
+            name = "__nv_rint" if sig.args[0] == types.float64 else "__nv_rintf"
+        callee = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), name)
         # With checks, a number that int64 does not hold is a failure.
         return cast(context, builder, builder.call(callee, args), sig.args[0], types.int64)
 

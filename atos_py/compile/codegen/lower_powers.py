@@ -25,7 +25,7 @@ def _power(base: types.Type, exponent: types.Type) -> Any:
     if isinstance(number, types.Float):
         if isinstance(exponent, types.Literal):
             return signature(number, number, exponent), _known_power
-        return signature(number, number, types.float64), _float_power
+        return signature(number, number, types.int64 if is_signed(exponent) else types.uint64), _float_power
     if not is_whole(number):
         return None
     wide = types.uint64 if number == types.uint64 else types.int64
@@ -57,8 +57,8 @@ def _float_power(base: Any, exponent: Any) -> None:
 def _lower_known_power(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     value, exponent = args[0], sig.args[1].literal_value
     if isinstance(sig.return_type, types.Float) and abs(exponent) > 64:
-        exponent = context.get_constant(types.float64, float(exponent))
-        return _lower_float_power(context, builder, sig, (value, exponent))
+        wide = signature(sig.return_type, sig.args[0], types.float64)
+        return _lower_float_power(context, builder, wide, (value, context.get_constant(types.float64, float(exponent))))
     multiply = builder.mul if isinstance(sig.return_type, types.Integer) else builder.fmul
     result, left = None, abs(exponent)
     while left:
@@ -99,11 +99,11 @@ def _lower_whole_power(context: Any, builder: ir.IRBuilder, sig: Any, args: Any)
     return context.compile_internal(builder, power, signature(sig.return_type, *sig.args), args)
 
 
-@lower_builtin(_float_power, types.Float, types.Float)
+@lower_builtin(_float_power, types.Float, types.Integer)
 def _lower_float_power(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     # In float64 whatever the base is, since of a large exponent float32 does not know whether it is odd.
+    base, exponent = (context.cast(builder, arg, kind, types.float64) for arg, kind in zip(args, sig.args, strict=True))
+    _check_base(builder, base, builder.fcmp_ordered("<", exponent, ir.Constant(exponent.type, 0)))
     wide = signature(types.float64, types.float64, types.float64)
-    base = context.cast(builder, args[0], sig.args[0], types.float64)
-    _check_base(builder, base, builder.fcmp_ordered("<", args[1], ir.Constant(args[1].type, 0)))
-    power = context.get_function(operator.pow, wide)(builder, [base, args[1]])
+    power = context.get_function(operator.pow, wide)(builder, [base, exponent])
     return context.cast(builder, power, types.float64, sig.return_type)
