@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
+from numba.np.numpy_support import as_dtype, from_dtype
 
 from .lower_checks import cast
-from .operator_rules import in_uint64, is_whole, refuse_numbers, rule
+from .operator_rules import in_uint64, is_signed, is_whole, refuse_numbers, rule
 from .types import on_cuda
 
 
@@ -92,16 +94,131 @@ def _lower_gcd(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
     return context.compile_internal(builder, gcd, sig, args)
 
 
-@lower_builtin(np.fmod, types.Integer, types.Integer)
+# NumPy's functions are the operators here: Numba's stop the process where the smallest integer is divided by -1.
+
+
+def _make_division(function: Any, operation: Any) -> None:
+    @rule(function)
+    def division(x: types.Type, y: types.Type) -> Any:
+        if not is_whole(x) or not is_whole(y):
+            return None
+        kind = types.uint64 if in_uint64(f"{function.__name__} of", x, y) else types.int64
+        return signature(kind, kind, kind), operation
+
+
+_COMPARISONS_OF_NUMPY = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+_OF_NUMPY = (
+    *("add", "subtract", "multiply", "true_divide", "floor_divide", "remainder", "fmod", "power", "hypot", "arctan2"),
+    *("minimum", "maximum", "fmin", "fmax"),
+    *_COMPARISONS_OF_NUMPY,
+)
+
+
+def _make_promotion(name: str) -> None:
+    @rule(getattr(np, name))
+    def promoted(x: types.Type, y: types.Type) -> Any:
+        """Compute in the type that NumPy takes for a float32 and an int64, which is float64 and not float32."""
+        numbers = types.unliteral(x), types.unliteral(y)
+        if not any(isinstance(each, types.Float) for each in numbers) or not any(map(is_whole, numbers)):
+            return None
+        dtypes = (np.dtype(np.bool_) if isinstance(each, types.Boolean) else as_dtype(each) for each in numbers)
+        kind = from_dtype(np.promote_types(*dtypes))
+        return signature(types.boolean if name in _COMPARISONS_OF_NUMPY else kind, kind, kind)
+
+
+for _name in _OF_NUMPY:
+    _make_promotion(_name)
+
+
+@rule(np.true_divide)
+def _true_divide(x: types.Type, y: types.Type) -> Any:
+    return signature(types.float64, types.float64, types.float64) if is_whole(x) and is_whole(y) else None
+
+
+def _fmod(x: Any, y: Any) -> None:
+    """Stands for a remainder that has the sign of the dividend."""
+
+
+@lower_builtin(_fmod, types.Integer, types.Integer)
 def _lower_fmod(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    """Lower the remainder with the sign of the dividend, which Numba takes for that of unsigned numbers."""
-    kind = sig.return_type
-    value, divisor = (context.cast(builder, arg, of, kind) for arg, of in zip(args, sig.args, strict=True))
-    if isinstance(kind, types.Float):
-        return builder.frem(value, divisor)
-    # Of -1 the remainder is 0, but the quotient of the smallest integer does not exist.
-    trivial = builder.icmp_unsigned("==", divisor, ir.Constant(divisor.type, 0))
-    if kind.signed:
-        trivial = builder.or_(trivial, builder.icmp_signed("==", divisor, ir.Constant(divisor.type, -1)))
-    divisor = builder.select(trivial, ir.Constant(divisor.type, 1), divisor)
-    return (builder.srem if kind.signed else builder.urem)(value, divisor)
+    """Lower it by the remainder of Python, which differs where the signs do: x - y * q, where q is nearer to zero by one."""
+
+    def fmod(x, y):  # type: ignore[no-untyped-def]
+        remainder = x % y
+        return remainder - y if remainder != 0 and (x < 0) != (y < 0) else remainder
+
+    return context.compile_internal(builder, fmod, sig, args)
+
+
+for _function, _operation in (
+    (np.floor_divide, operator.floordiv),
+    (np.remainder, operator.mod),
+    (np.fmod, _fmod),
+):
+    _make_division(_function, _operation)
+
+
+def _sign(x: Any) -> None:
+    """Stands for the sign of an integer."""
+
+
+@rule(np.sign)
+def _sign_of_integer(x: types.Type) -> Any:
+    return (signature(types.int64, types.unliteral(x)), _sign) if isinstance(x, types.Integer) else None
+
+
+@lower_builtin(_sign, types.Integer)
+def _lower_sign(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    def sign(x):  # type: ignore[no-untyped-def]
+        return 1 if x > 0 else 0 if x == 0 else -1
+
+    return context.compile_internal(builder, sign, sig, args)
+
+
+def _lcm(x: Any, y: Any) -> None:
+    """Stands for the least common multiple, which is not negative."""
+
+
+@rule(np.lcm)
+def _least_multiple(x: types.Type, y: types.Type) -> Any:
+    found = _greatest_divisor(x, y)
+    return (found[0], _lcm) if found else None
+
+
+@lower_builtin(_lcm, types.Integer, types.Integer)
+def _lower_lcm(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    def lcm(x, y):  # type: ignore[no-untyped-def]
+        divisor, rest = x, y
+        while rest != 0:
+            divisor, rest = rest, divisor % rest
+        return abs(x // divisor * y) if divisor != 0 else divisor
+
+    return context.compile_internal(builder, lcm, sig, args)
+
+
+def _scaled(x: Any, exponent: Any) -> None:
+    """Stands for a float times a power of two."""
+
+
+_BEYOND = 4096  # times the smallest float64, this power of two is infinity
+
+
+@rule(math.ldexp, np.ldexp)
+def _ldexp(x: types.Type, exponent: types.Type) -> Any:
+    if not is_whole(exponent) or not isinstance(x, (types.Float, types.Integer, types.Boolean)):
+        return None
+    kind = x if isinstance(x, types.Float) else types.float64
+    return signature(kind, kind, types.int64 if is_signed(exponent) else types.uint64), _scaled
+
+
+@lower_builtin(_scaled, types.Float, types.Integer)
+def _lower_scaled(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    """Lower it with an exponent of 32 bits, which is what the function of C takes."""
+    compare = builder.icmp_signed if sig.args[1].signed else builder.icmp_unsigned
+    most, least = (ir.Constant(args[1].type, sign * _BEYOND) for sign in (1, -1))
+    exponent = builder.select(compare(">", args[1], most), most, args[1])
+    if sig.args[1].signed:
+        exponent = builder.select(compare("<", exponent, least), least, exponent)
+    narrow = signature(sig.return_type, sig.args[0], types.int32)
+    exponent = context.cast(builder, exponent, sig.args[1], types.int32)
+    return context.get_function(math.ldexp, narrow)(builder, [args[0], exponent])

@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.core.typing.templates import signature
@@ -116,8 +117,8 @@ def _shift_right(value: Any, count: Any) -> None:
     """Stands for a shift by any number of bits."""
 
 
-rule(operator.lshift, operator.ilshift)(_make_shift(_shift_left))
-rule(operator.rshift, operator.irshift)(_make_shift(_shift_right))
+rule(operator.lshift, operator.ilshift, np.left_shift)(_make_shift(_shift_left))
+rule(operator.rshift, operator.irshift, np.right_shift)(_make_shift(_shift_right))
 
 
 def _is_inside(builder: ir.IRBuilder, count: ir.Value, kind: types.Type) -> ir.Value:

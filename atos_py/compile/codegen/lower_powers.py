@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.typing.templates import signature
@@ -17,7 +18,7 @@ from .lower_checks import fail, in_checked_code
 from .operator_rules import is_signed, is_whole, refuse_numbers, rule
 
 
-@rule(operator.pow, operator.ipow, pow)
+@rule(operator.pow, operator.ipow, pow, np.power)
 def _power(base: types.Type, exponent: types.Type) -> Any:
     if not is_whole(exponent):
         return None
