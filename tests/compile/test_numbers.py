@@ -144,6 +144,7 @@ CASES = [
     ),
     Case("x // 3", of_left(lambda kind: "float64" if kind[0] == "f" else signed(kind))),
     Case("x % 1000", of_left(lambda kind: "float64" if kind[0] == "f" else signed(kind))),
+    *(Case(text, of_left(lambda kind: kind if is_whole(kind) and kind != "bool" else None)) for text in ("min(x, 100)",)),
     Case("x & 255", of_left(lambda kind: signed(kind) if is_whole(kind) else None)),
     Case("x >> 70", of_left(lambda kind: signed(kind) if is_whole(kind) else None)),
     Case("x ** 3", of_left(lambda kind: signed(kind)), 4),

@@ -14,7 +14,7 @@ from numba.extending import lower_builtin
 from numba.np.numpy_support import as_dtype, from_dtype
 
 from .lower_checks import cast
-from .operator_rules import in_uint64, is_signed, is_whole, refuse_numbers, rule
+from .operator_rules import RefusedNumbersError, in_uint64, is_signed, is_whole, rule
 from .types import on_cuda
 
 
@@ -34,10 +34,11 @@ def _make_rounding(function: Any, intrinsic: str) -> None:
     @rule(function)
     def rounding(value: types.Type, *digits: types.Type) -> Any:
         if digits:
-            refuse_numbers(
+            message = (
                 "round(x, n) rounds the decimal digits of x, which tasks do not have: write round(x * 10**n) / 10**n, which may"
                 " differ from it in the last bit, or round on the host"
             )
+            raise RefusedNumbersError(message, types.unliteral(value))
         if isinstance(value, types.Integer):
             return signature(types.unliteral(value), types.unliteral(value)), _as_is
         return (signature(types.int64, value), rounded) if isinstance(value, types.Float) else None
@@ -150,12 +151,9 @@ def _lower_fmod(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.
     return context.compile_internal(builder, fmod, sig, args)
 
 
-for _function, _operation in (
-    (np.floor_divide, operator.floordiv),
-    (np.remainder, operator.mod),
-    (np.fmod, _fmod),
-):
-    _make_division(_function, _operation)
+_make_division(np.floor_divide, operator.floordiv)
+_make_division(np.remainder, operator.mod)
+_make_division(np.fmod, _fmod)
 
 
 def _sign(x: Any) -> None:

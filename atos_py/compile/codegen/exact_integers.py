@@ -19,7 +19,8 @@ from numba.extending import lower_builtin
 
 from .lower_checks import fail, in_checked_code, is_collecting, is_user_code
 from .numba_patches import current_code, patch_unification
-from .operator_rules import has_uint64, in_uint64, is_signed, is_whole, refuse_mixed, refuse_numbers, rule
+from .numba_private import typing_error_of
+from .operator_rules import CASTS, RefusedNumbersError, has_uint64, in_uint64, is_signed, is_whole, named, rule
 from .types import I64
 
 _SYMBOLS = {
@@ -78,16 +79,40 @@ def _and(left: types.Type, right: types.Type) -> Any:
 
 @rule(divmod)
 def _divmod(left: types.Type, right: types.Type) -> Any:
-    if in_uint64("divmod of", left, right):
-        return signature(types.UniTuple(types.uint64, 2), types.uint64, types.uint64)
+    pair = types.UniTuple(types.uint64, 2)
+    if in_uint64("divmod of", left, right, result=pair):
+        return signature(pair, types.uint64, types.uint64)
     return None
 
 
 @rule(range)
 def _range(*args: types.Type) -> Any:
-    if args and in_uint64("range of", *args):
-        return signature(types.unsigned_range_state64_type, *[types.uint64] * len(args))
+    state = types.unsigned_range_state64_type
+    if args and in_uint64("range of", *args, result=state):
+        return signature(state, *[types.uint64] * len(args))
     return None
+
+
+def _make_choice(function: Any, symbol: str) -> None:
+    def chosen(*args: Any) -> None:
+        """Stands for the least or the greatest of numbers of uint64."""
+
+    @rule(function)
+    def choice(*args: types.Type) -> Any:
+        if len(args) < 2 or not in_uint64(f"{function.__name__} of", *args):
+            return None
+        return signature(types.uint64, *[types.uint64] * len(args)), chosen
+
+    @lower_builtin(chosen, types.VarArg(types.uint64))
+    def lower_chosen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        first, *others = args
+        for other in others:
+            first = builder.select(builder.icmp_unsigned(symbol, other, first), other, first)
+        return first
+
+
+_make_choice(min, "<")
+_make_choice(max, ">")
 
 
 @rule(operator.neg, abs)
@@ -101,9 +126,9 @@ def _make_shift(shift: Callable[..., Any]) -> Callable[..., Any]:
     def typer(value: types.Type, count: types.Type) -> Any:
         if not is_whole(value) or not is_whole(count):
             return None
-        if isinstance(count, types.Literal) and count.literal_value < 0:
-            refuse_numbers(f"a shift by {count.literal_value}, which is negative; shift the other way")
         wide = types.uint64 if isinstance(types.unliteral(value), types.Integer) and not value.signed else types.int64
+        if isinstance(count, types.Literal) and count.literal_value < 0:
+            raise RefusedNumbersError(f"a shift by {count.literal_value}, which is negative; shift the other way", wide)
         return signature(wide, wide, types.int64 if is_signed(count) else types.uint64), shift
 
     return typer
@@ -150,7 +175,8 @@ def _unify(context: Any, first: types.Type, second: types.Type) -> types.Type | 
     if not isinstance(second, types.Integer) or not isinstance(first, types.Integer):
         return None
     if is_signed(first) or is_signed(second):
-        refuse_mixed("a variable, a result or a choice that is", first, second)
+        kinds = f"{named(first)} on one path and {named(second)} on another"
+        raise typing_error_of(context)(f"«a variable or a result that is {kinds} has no integer type: {CASTS}»")
     return types.uint64
 
 

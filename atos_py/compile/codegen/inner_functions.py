@@ -13,9 +13,12 @@ from typing import Any, NoReturn
 from .lower_checks import is_user_code
 from .numba_patches import patch_inlining
 from .numba_private import changed_expression
-from .operator_rules import RefusedNumbersError
 
-__all__ = ["follow_python"]
+__all__ = ["RefusedCallError", "follow_python"]
+
+
+class RefusedCallError(Exception):
+    """A function inside of a task is called with arguments that it does not take."""
 
 
 def follow_python(inline: Any) -> None:
@@ -85,4 +88,4 @@ def _read_at_call(func_ir: Any, callee: Any) -> None:
 
 def _refuse(call: Any, name: str, what: str) -> NoReturn:
     place = f'File "{call.loc.filename}", line {call.loc.line}'
-    raise RefusedNumbersError(f"«it calls {name}, a function inside of it, {what}»\n{place}")
+    raise RefusedCallError(f"«it calls {name}, a function inside of it, {what}»\n{place}")

@@ -15,7 +15,7 @@ from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 
 from .lower_checks import fail, in_checked_code
-from .operator_rules import is_signed, is_whole, refuse_numbers, rule
+from .operator_rules import RefusedNumbersError, is_signed, is_whole, rule
 
 
 @rule(operator.pow, operator.ipow, pow, np.power)
@@ -34,10 +34,11 @@ def _power(base: types.Type, exponent: types.Type) -> Any:
         kind = types.float64 if exponent.literal_value < 0 else wide
         return signature(kind, kind, exponent), _known_power
     if is_signed(exponent):
-        refuse_numbers(
+        message = (
             f"an integer to the power of an {exponent}, which is a fraction where that is negative: write float(x) ** n, or"
             " x ** np.uint64(n) for integers, of which debug=True checks that n is not negative"
         )
+        raise RefusedNumbersError(message, wide)
     return signature(wide, wide, types.uint64), _whole_power
 
 

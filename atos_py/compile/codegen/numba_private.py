@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from types import FunctionType
 from typing import Any
 
@@ -31,12 +32,20 @@ __all__ = [
     "save_result",
     "set_cache",
     "start_runtime",
+    "typing_error_of",
 ]
 
 
 def is_known_global(typing_context: Any, value: Any) -> bool:
     """Whether Numba has a meaning of its own for the value of a global variable."""
     return typing_context._lookup_global(value) is not None
+
+
+def typing_error_of(typing_context: Any) -> type[Exception]:
+    """Return the class of the errors of types of the context's target, which are repeated with more types known."""
+    base = next(each for each in type(typing_context).__mro__ if each.__name__ == "BaseContext")
+    found: type[Exception] = sys.modules[base.__module__].errors.TypingError
+    return found
 
 
 def create_module(target_context: Any, name: str) -> Any:
