@@ -150,8 +150,8 @@ def task(
     checked in launches with ``debug=True`` and left out of others; a raise takes such a launch.
 
     What is read from arrays, items and arguments of the types uint8, uint16 and uint32 is int64 inside a task. uint64 stays
-    what it is, and a variable that is uint64 here and int64 there becomes float64: convert one of the two. Indices are
-    checked with ``debug=True`` only, and a negative one does not count from the end.
+    what it is. With a signed variable it takes a conversion of one of the two, but for comparisons, which are by value. Indices
+    are checked with ``debug=True`` only, and a negative one does not count from the end.
 
     Examples
     --------

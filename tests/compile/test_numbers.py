@@ -1,8 +1,9 @@
-"""Differential test of arithmetic in tasks: each operator and function, on edge values of each pair of types, against Python."""
+"""Differential test of arithmetic in tasks: operators and functions, on edge values of each pair of types, against Python."""
 
 from __future__ import annotations
 
 import math
+import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -146,6 +147,11 @@ CASES = [
     Case("x % 1000", of_left(lambda kind: "float64" if kind[0] == "f" else signed(kind))),
     *(Case(text, of_left(lambda kind: kind if is_whole(kind) and kind != "bool" else None)) for text in ("min(x, 100)",)),
     Case("x & 255", of_left(lambda kind: signed(kind) if is_whole(kind) else None)),
+    *(
+        Case(f"np.uint32(x & 7) {sign} -2", of_left(lambda kind: "int64" if is_whole(kind) else None))
+        for sign in ("+", "//", "&")
+    ),
+    Case("np.uint32(x & 7) > -2", of_left(lambda kind: "bool" if is_whole(kind) else None)),
     Case("x >> 70", of_left(lambda kind: signed(kind) if is_whole(kind) else None)),
     Case("x ** 3", of_left(lambda kind: signed(kind)), 4),
     Case("x ** -1", of_left(lambda kind: "float64" if is_whole(kind) else kind), 4),
@@ -169,7 +175,9 @@ def python_value(case: Case, x: Any, y: Any, result: str) -> Any:
             if case.text in ("x ** y", "x << y") and isinstance(x, int) and isinstance(y, int):
                 value = modulo(x, y, case.text[2:4]) if y >= 0 else None
             else:
-                value = eval(case.text, {"math": math, "chosen": chosen}, {"x": x, "y": y})
+                value = eval(
+                    case.text, {"math": math, "np": types.SimpleNamespace(uint32=int), "chosen": chosen}, {"x": x, "y": y}
+                )
     except (ZeroDivisionError, ValueError, OverflowError):
         return None
     if value is None or isinstance(value, complex):
@@ -189,10 +197,9 @@ def wrapped(value: int, result: str) -> int:
 
 
 def chosen(x, y):
+    z = y
     if x > 5:
         z = x
-    else:
-        z = y
     return z
 
 
@@ -208,7 +215,7 @@ def make_task(left: str, right: str, cases: list[tuple[Case, str]]) -> atos.Task
             f"    {array}[{place}, k] = r{place}",
             f"    positive[{place}, k] = r{place} > 0",
         ]
-    variables: dict[str, Any] = {"math": math, "chosen": chosen}
+    variables: dict[str, Any] = {"math": math, "np": np, "chosen": chosen}
     exec("\n".join(lines), variables)
     return atos.task(variables["compute"])
 
@@ -257,8 +264,8 @@ def is_close(found: float, expected: float, dtype: Any, ulps: int) -> bool:
     return abs(found - float(value)) <= ulps * float(np.spacing(abs(value)))
 
 
-@pytest.mark.parametrize("types", PAIRS if ALL_COMBINATIONS else TENTH, ids=" ".join)
-def test_as_python(types, device):
-    compared, wrong = compare(*types, device)
+@pytest.mark.parametrize("dtypes", PAIRS if ALL_COMBINATIONS else TENTH, ids=" ".join)
+def test_as_python(dtypes, device):
+    compared, wrong = compare(*dtypes, device)
     assert wrong == []
     assert compared > 0

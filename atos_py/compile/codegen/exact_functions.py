@@ -58,6 +58,20 @@ for _function, _intrinsic in ((round, "rint"), (math.floor, "floor"), (math.ceil
     _make_rounding(_function, _intrinsic)
 
 
+def _cut(value: Any) -> None:
+    """Stands for a float that is cut off to int64, which with checks has to hold it."""
+
+
+@rule(int)
+def _int(*args: types.Type) -> Any:
+    return (signature(types.int64, *args), _cut) if len(args) == 1 and isinstance(args[0], types.Float) else None
+
+
+@lower_builtin(_cut, types.Float)
+def _lower_cut(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    return cast(context, builder, args[0], sig.args[0], types.int64)
+
+
 @rule(math.hypot)
 def _hypot(x: types.Type, y: types.Type) -> Any:
     return signature(types.float64, types.float64, types.float64) if is_whole(x) and is_whole(y) else None

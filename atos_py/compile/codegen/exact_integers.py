@@ -34,6 +34,11 @@ _SYMBOLS = {
 }
 
 
+def _in_int64(left: types.Type, right: types.Type) -> bool:
+    """Whether integers, of which none is uint64, are computed with as int64: one of them is signed."""
+    return is_whole(left) and is_whole(right) and any(is_signed(types.unliteral(kind)) for kind in (left, right))
+
+
 # The operations that overflow, and what LLVM calls them with the question whether they do.
 _OVERFLOWING = {"+": "sadd", "-": "ssub", "*": "smul"}
 
@@ -45,10 +50,10 @@ def _make_arithmetic(symbol: str) -> Callable[..., Any]:
     def arithmetic(left: types.Type, right: types.Type) -> Any:
         if in_uint64(symbol + " of", left, right):
             return signature(types.uint64, types.uint64, types.uint64)
-        is_signed_sum = is_whole(left) and is_whole(right) and any(is_signed(types.unliteral(kind)) for kind in (left, right))
-        if is_signed_sum and symbol in _OVERFLOWING and is_collecting():
-            return signature(types.int64, types.int64, types.int64), checked
-        return None
+        if not _in_int64(left, right):
+            return None
+        sig = signature(types.int64, types.int64, types.int64)
+        return (sig, checked) if symbol in _OVERFLOWING and is_collecting() else sig
 
     if symbol in _OVERFLOWING:
         lower_builtin(checked, types.int64, types.int64)(_lower_checked(symbol))
@@ -74,7 +79,7 @@ def _and(left: types.Type, right: types.Type) -> Any:
     # The bits beyond 64 of a uint64 are 0, so those of the other do not count.
     if is_whole(left) and is_whole(right) and has_uint64(left, right):
         return signature(types.uint64, types.uint64, types.uint64)
-    return None
+    return signature(types.int64, types.int64, types.int64) if _in_int64(left, right) else None
 
 
 @rule(divmod)
