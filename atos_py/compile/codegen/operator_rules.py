@@ -41,11 +41,14 @@ class _Rule(AbstractTemplate):
     prefer_literal = True
     typer: Callable[..., Any]
     refused: Callable[..., Any]
+    _implementation: Any = None
+    _was_asked = False
 
     def generic(self, args: Any, kws: Any) -> Any:
-        self._implementation = None
-        if kws or not is_user_code(current_code(self.context)):
+        # Numba asks a second time without the values of literals, of which the rule has been told by then.
+        if kws or self._was_asked or not is_user_code(current_code(self.context)):
             return None
+        self._was_asked = True
         try:
             found = self.typer(*args)
         except RefusedNumbersError as error:
