@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import ALL_COMBINATIONS
+from fake_arrays import FakeArray
 from pairwise import pairwise
 
 import atos_py as atos
+from atos_py.compile.arguments import describe
 
 TYPES = ["bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float32", "float64"]
+RESULTS = (np.int64, np.uint64, np.float64, np.bool_)  # where they are stored
 PAIRS = [(left, right) for left in TYPES for right in TYPES]
 
 
@@ -24,6 +27,7 @@ def described(name: str, dtype: str) -> dict[str, Any]:
 
 
 TENTH = [PAIRS[place] for place in pairwise([described("left", left) | described("right", right) for left, right in PAIRS])]
+TENTH += [("int64", "float64"), ("uint64", "int64")]
 
 
 def edge_values(dtype: str) -> np.ndarray:
@@ -220,12 +224,16 @@ def make_task(left: str, right: str, cases: list[tuple[Case, str]]) -> atos.Task
     return atos.task(variables["compute"])
 
 
-def compare(left: str, right: str, device: Any) -> tuple[int, list[str]]:
+def cases_of(left: str, right: str) -> list[tuple[Case, str]]:
     kinds = in_task(left), in_task(right)
-    cases = [(case, result) for case in CASES if (result := case.result(*kinds)) is not None]
+    return [(case, result) for case in CASES if (result := case.result(*kinds)) is not None]
+
+
+def compare(left: str, right: str, device: Any) -> tuple[int, list[str]]:
+    cases = cases_of(left, right)
     a, b = edge_values(left), edge_values(right)
     shape = len(cases), len(a) * len(b)
-    arrays = [atos.zeros(shape, dtype=dtype, device=device) for dtype in (np.int64, np.uint64, np.float64, np.bool_)]
+    arrays = [atos.zeros(shape, dtype=dtype, device=device) for dtype in RESULTS]
     queue = atos.Queue(capacity=shape[1], device=device)
     queue.push(range(shape[1]))
     queue.launch_thread(make_task(left, right, cases), atos.asarray(a, device=device), atos.asarray(b, device=device), *arrays)
@@ -269,3 +277,17 @@ def test_as_python(dtypes, device):
     compared, wrong = compare(*dtypes, device)
     assert wrong == []
     assert compared > 0
+
+
+@pytest.mark.parametrize(
+    "dtypes", [("int32", "uint64"), ("uint64", "bool"), ("float32", "int8"), ("float64", "float64")], ids=" ".join
+)
+@pytest.mark.parametrize("debug", [False, True])
+def test_the_same_types_for_gpus(dtypes, debug):
+    """What is compiled for a GPU has the types that the CPU's has: floats cannot be stored as integers."""
+    pytest.importorskip("numba.cuda")
+    from atos_py.compile.codegen.target_cuda import compile_cuda
+
+    arrays = [np.zeros(2, dtype) for dtype in dtypes] + [np.zeros((2, 2), dtype) for dtype in RESULTS]
+    kinds = tuple(describe(FakeArray(array)) for array in arrays)
+    assert compile_cuda(make_task(*dtypes, cases_of(*dtypes)), None, kinds, np.dtype(np.uint32), (9, 0), debug=debug).modules
