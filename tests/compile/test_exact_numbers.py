@@ -284,6 +284,52 @@ def test_functions_inside_of_a_task(device):
         assert out.to_numpy().tolist() == [6, 127, 120, 221, 14, 474]
 
 
+def steps(e):
+    count = 0
+    while True:
+        if e == 1:
+            count += 0
+            return count
+        if e % 2 == 0:
+            e //= 2
+        else:
+            e = 3 * e + 1
+        count += 1
+
+
+def total_until_one(e):
+    share, total = 7, 0
+    while True:
+        if e == 1:
+            share = 1000  # for what stands above the end of the loop only
+            return share + total
+        total += share
+        e -= 1
+
+
+def shares_by_break(e):
+    share, total = 7, 0
+    while True:
+        total += share
+        e -= 1
+        if e < 3:
+            share = 1000
+            break
+    return total + share
+
+
+@pytest.mark.parametrize("function", [steps, total_until_one, shares_by_break])
+def test_variables_that_are_assigned_before_a_return_from_a_loop(function, device):
+    def call(worker, item, out):
+        out[0] = function(item)
+
+    out, queue = atos.zeros(1, dtype=np.int64, device=device), atos.Queue(4, device=device)
+    for debug in (False, True):
+        queue.push(27)
+        queue.launch_thread(atos.task(call), out, debug=debug)
+        assert out[0] == function(27)
+
+
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
 @pytest.mark.parametrize("debug", [False, True])
 def test_functions_inside_of_a_task_and_missing_values_compile(target, debug):

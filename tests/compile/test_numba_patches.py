@@ -147,6 +147,8 @@ NAMES = [
     ("numba.cuda.core.inline_closurecall", "inline_closure_call", "patch_inlining"),
     ("numba.core.untyped_passes", "ReconstructSSA.run_pass", "patch_reconstruction"),
     ("numba.cuda.core.untyped_passes", "ReconstructSSA.run_pass", "patch_reconstruction"),
+    ("numba.core.byteflow", "AdaptCFA.backbone", "patch_backbone"),
+    ("numba.cuda.core.byteflow", "AdaptCFA.backbone", "patch_backbone"),
     ("numba.core.ir", "Expr.list_vars", "changed_expression"),
     ("numba.cuda.core.ir", "Expr.list_vars", "changed_expression"),
 ]

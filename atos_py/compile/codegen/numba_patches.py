@@ -24,6 +24,7 @@ __all__ = [
     "current_lowering",
     "defer_scipy",
     "inlined_dispatcher",
+    "patch_backbone",
     "patch_current_device",
     "patch_exceptions",
     "patch_inlining",
@@ -278,6 +279,32 @@ def patch_inlining(inline: ModuleType, prepare: Callable[..., Any]) -> None:
         return true(func_ir, variables, block, place, prepare(func_ir, block, place, callee), *rest, **named)
 
     inline.inline_closure_call = inline_closure_call  # type: ignore[attr-defined]
+
+
+def patch_backbone(flow: ModuleType, is_fixed: Callable[[CodeType], bool]) -> None:
+    """Have Numba give a variable a new name at an assignment only where all code behind it comes after it.
+
+    It does so in blocks that are on every path through a function, and whatever stands behind such a block reads the new name.
+    What returns from a loop without another end is such a block, and the rest of the loop stands behind it but runs before it.
+
+    Parameters
+    ----------
+    flow : module
+        The target's module `byteflow`.
+    is_fixed : callable
+        Whether this is for a function, by its code.
+    """
+    target: Any = flow.AdaptCFA
+    true = target.backbone.fget
+
+    def backbone(self: Any) -> Any:
+        found = true(self)
+        if not is_fixed(self._flow._bytecode.func_id.code):
+            return found
+        dominators = self.graph.dominators()
+        return {block for block in found if all(block in dominators[later] for later in dominators if later > block)}
+
+    target.backbone = property(backbone)
 
 
 def patch_reconstruction(passes: ModuleType, prepare: Callable[[Any], None]) -> None:

@@ -23,10 +23,16 @@ from .dispatch import cpu_dispatch
 from .entry_points import cpu_loop, function_entry, prepare
 from .error_messages import translated
 from .inner_functions import follow_python
-from .lower_checks import collecting, intercept
+from .lower_checks import collecting, intercept, is_user_code
 from .lower_rounds import asks_for_round
 from .lower_scratch import sized_bytes, unsized_itemsize
-from .numba_patches import assignment_expressions, inlined_dispatcher, start_numba, vectorize_unrolled_loops
+from .numba_patches import (
+    assignment_expressions,
+    inlined_dispatcher,
+    patch_backbone,
+    start_numba,
+    vectorize_unrolled_loops,
+)
 from .numba_private import (
     export_library,
     export_lowered,
@@ -44,6 +50,7 @@ __all__ = ["CpuCode", "abi", "compile_cpu", "finish_cpu", "host", "load_cpu", "l
 intercept(callconv, callconv.CPUCallConv, lowering.BaseLower)
 follow_python(inline_closurecall)
 check_assigned(untyped_passes)
+patch_backbone(byteflow, is_user_code)
 binding.add_symbol("atos_fail", int(ffi.cast("uintptr_t", lib.atos_cpu_fail)))
 
 

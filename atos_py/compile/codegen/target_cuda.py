@@ -19,10 +19,17 @@ from .dispatch import cuda_dispatch
 from .entry_points import Program, cuda_flat, cuda_nested, cuda_workload, function_entry, prepare
 from .error_messages import translated
 from .inner_functions import follow_python
-from .lower_checks import collecting, intercept
+from .lower_checks import collecting, intercept, is_user_code
 from .lower_rounds import asks_for_pending, asks_for_round
 from .lower_scratch import define_regions, sized_bytes, unsized_itemsize
-from .numba_patches import assignment_expressions, defer_scipy, patch_current_device, removed_numpy_names, target_capability
+from .numba_patches import (
+    assignment_expressions,
+    defer_scipy,
+    patch_backbone,
+    patch_current_device,
+    removed_numpy_names,
+    target_capability,
+)
 from .numba_private import create_module, is_known_global
 from .types import I32, I64, POINTER
 from .unassigned import check_assigned
@@ -73,6 +80,7 @@ patch_current_device(dispatcher)
 intercept(callconv, callconv.CUDACallConv, lowering.BaseLower)
 follow_python(inline_closurecall)
 check_assigned(untyped_passes)
+patch_backbone(byteflow, is_user_code)
 
 
 class CudaTarget:
