@@ -22,6 +22,17 @@ RESULTS = (np.int64, np.uint64, np.float64, np.bool_)  # where they are stored
 PAIRS = [(left, right) for left in TYPES for right in TYPES]
 
 
+IN_PYTHON = types.SimpleNamespace(
+    uint32=int,
+    floor_divide=lambda x, y: x // y,
+    remainder=lambda x, y: x % y,
+    fmod=lambda x, y: abs(x) % abs(y) * (-1 if x < 0 else 1),
+    sign=lambda x: (x > 0) - (x < 0),
+    minimum=min,
+    maximum=max,
+)
+
+
 def described(name: str, dtype: str) -> dict[str, Any]:
     return {f"kind of {name}": np.dtype(dtype).kind, f"size of {name}": np.dtype(dtype).itemsize}
 
@@ -75,6 +86,14 @@ def smaller(left: str, right: str) -> str | None:
 
 def bits(left: str, right: str) -> str | None:
     return "bool" if left == right == "bool" else arithmetic(left, right) if is_whole(left) and is_whole(right) else None
+
+
+def only_whole(left: str, right: str) -> str | None:
+    return arithmetic(left, right) if is_whole(left) and is_whole(right) else None
+
+
+def whole_and_float(left: str, right: str) -> str | None:
+    return str(np.promote_types(left, right)) if is_whole(left) != is_whole(right) and "bool" not in (left, right) else None
 
 
 def anded(left: str, right: str) -> str | None:
@@ -166,7 +185,11 @@ CASES = [
     *(Case(f"math.{name}(x)", of_left(rounded)) for name in ("floor", "ceil", "trunc")),
     *(Case(f"math.{name}(x)", always("bool")) for name in ("isnan", "isinf", "isfinite")),
     *(Case(f"math.{name}(x, y)", divided, 4) for name in ("copysign", "hypot", "atan2", "pow")),
-    Case("math.gcd(x, y)", lambda left, right: arithmetic(left, right) if is_whole(left) and is_whole(right) else None),
+    *(Case(f"np.{name}(x, y)", only_whole) for name in ("floor_divide", "remainder", "fmod")),
+    Case("np.sign(x)", of_left(lambda kind: "int64" if is_whole(kind) and kind != "bool" else None)),
+    *(Case(f"np.{name}(x, y)", whole_and_float) for name in ("minimum", "maximum")),
+    Case("math.ldexp(x, y)", lambda left, right: left if left[0] == "f" and is_whole(right) else None),
+    Case("math.gcd(x, y)", only_whole),
 ]
 
 
@@ -179,12 +202,10 @@ def python_value(case: Case, x: Any, y: Any, result: str) -> Any:
             if case.text in ("x ** y", "x << y") and isinstance(x, int) and isinstance(y, int):
                 value = modulo(x, y, case.text[2:4]) if y >= 0 else None
             else:
-                value = eval(
-                    case.text, {"math": math, "np": types.SimpleNamespace(uint32=int), "chosen": chosen}, {"x": x, "y": y}
-                )
+                value = eval(case.text, {"math": math, "np": IN_PYTHON, "chosen": chosen}, {"x": x, "y": y})
     except (ZeroDivisionError, ValueError, OverflowError):
         return None
-    if value is None or isinstance(value, complex):
+    if value is None or isinstance(value, complex) or (case.text.startswith("np.m") and math.isnan(x + y)):
         return None
     if result == "bool":
         return bool(value)
@@ -245,7 +266,11 @@ def compare(left: str, right: str, device: Any) -> tuple[int, list[str]]:
             expected = python_value(case, x, y, result)
             if expected is None:
                 continue
-            if case.text in ("x // y", "divmod(x, y)[0]") and result == "int64" and (x, y) == (-(2**63), -1):
+            if (
+                case.text in ("x // y", "divmod(x, y)[0]", "np.floor_divide(x, y)")
+                and result == "int64"
+                and (x, y) == (-(2**63), -1)
+            ):
                 expected = 0
             overflows = not result.startswith(("float", "bool")) and expected != wrapped(expected, result)
             if overflows and isinstance(x, float):

@@ -13,7 +13,7 @@ from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 from numba.np.numpy_support import as_dtype, from_dtype
 
-from .lower_checks import cast
+from .lower_checks import cast, fail, in_checked_code
 from .operator_rules import RefusedNumbersError, in_uint64, is_signed, is_whole, rule
 from .types import on_cuda
 
@@ -156,13 +156,16 @@ def _fmod(x: Any, y: Any) -> None:
 
 @lower_builtin(_fmod, types.Integer, types.Integer)
 def _lower_fmod(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    """Lower it by the remainder of Python, which differs where the signs do: x - y * q, where q is nearer to zero by one."""
-
-    def fmod(x, y):  # type: ignore[no-untyped-def]
-        remainder = x % y
-        return remainder - y if remainder != 0 and (x < 0) != (y < 0) else remainder
-
-    return context.compile_internal(builder, fmod, sig, args)
+    value, divisor = args
+    zero, one, minus_one = (ir.Constant(value.type, number) for number in (0, 1, -1))
+    trivial = builder.icmp_unsigned("==", divisor, zero)
+    if in_checked_code():
+        with builder.if_then(trivial, likely=False):
+            fail(builder, "division", "integer modulo by zero")
+    if sig.return_type.signed:  # of -1 the remainder is 0, but the quotient of the smallest integer does not exist
+        trivial = builder.or_(trivial, builder.icmp_signed("==", divisor, minus_one))
+    divisor = builder.select(trivial, one, divisor)
+    return (builder.srem if sig.return_type.signed else builder.urem)(value, divisor)
 
 
 _make_division(np.floor_divide, operator.floordiv)

@@ -6,6 +6,7 @@ a flag, which assignments of the variable set.
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -129,6 +130,6 @@ def _check(nodes: Any, scope: Any, name: str, loc: Any) -> list[Any]:
     call = nodes.Expr.call(function, (flag, text), (), loc)
     return [
         nodes.Assign(target=function, value=nodes.Global("_has_value", _has_value, loc), loc=loc),
-        nodes.Assign(target=text, value=nodes.Const(name.rpartition("::")[2], loc), loc=loc),
+        nodes.Assign(target=text, value=nodes.Const(re.sub(r"(\.\d+)+$", "", name), loc), loc=loc),
         nodes.Assign(target=result, value=call, loc=loc),
     ]
