@@ -226,7 +226,7 @@ class TaskError(AtosError, RuntimeError):
     ----------
     task : str
         The name of the task.
-    kind : {'index', 'owner', 'alignment', 'division', 'cast', 'overflow', 'assert', 'raise'}
+    kind : {'index', 'owner', 'alignment', 'division', 'cast', 'assert', 'raise'}
         What it did.
     function, filename, line : str, str, int
         Where: in the task function, or in one that it calls.

@@ -17,7 +17,7 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 
-from .lower_checks import fail, in_checked_code, is_collecting, is_user_code
+from .lower_checks import fail, in_checked_code, is_user_code
 from .numba_patches import current_code, patch_unification
 from .numba_private import typing_error_of
 from .operator_rules import CASTS, RefusedNumbersError, has_uint64, in_uint64, is_signed, is_whole, named, rule
@@ -39,35 +39,13 @@ def _in_int64(left: types.Type, right: types.Type) -> bool:
     return is_whole(left) and is_whole(right) and any(is_signed(types.unliteral(kind)) for kind in (left, right))
 
 
-# The operations that overflow, and what LLVM calls them with the question whether they do.
-_OVERFLOWING = {"+": "sadd", "-": "ssub", "*": "smul"}
-
-
 def _make_arithmetic(symbol: str) -> Callable[..., Any]:
-    def checked(left: Any, right: Any) -> None:
-        """Stands for an operation on signed integers that fails where it overflows."""
-
     def arithmetic(left: types.Type, right: types.Type) -> Any:
         if in_uint64(symbol + " of", left, right):
             return signature(types.uint64, types.uint64, types.uint64)
-        if not _in_int64(left, right):
-            return None
-        sig = signature(types.int64, types.int64, types.int64)
-        return (sig, checked) if symbol in _OVERFLOWING and is_collecting() else sig
+        return signature(types.int64, types.int64, types.int64) if _in_int64(left, right) else None
 
-    if symbol in _OVERFLOWING:
-        lower_builtin(checked, types.int64, types.int64)(_lower_checked(symbol))
     return arithmetic
-
-
-def _lower_checked(symbol: str) -> Callable[..., ir.Value]:
-    def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        pair = getattr(builder, f"{_OVERFLOWING[symbol]}_with_overflow")(*args)
-        with builder.if_then(builder.extract_value(pair, 1), likely=False):
-            fail(builder, "overflow", f"{symbol} overflows int64")
-        return builder.extract_value(pair, 0)
-
-    return lower
 
 
 for _functions, _symbol in _SYMBOLS.items():
