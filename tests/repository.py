@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
 CSRC = ROOT / "csrc"
+CXX = shlex.split(os.environ.get("CXX") or "c++")  # the C++ compiler, as setup.py finds it
+HAS_CXX = shutil.which(CXX[0]) is not None
 
 
 def load_example(name: str) -> Any:

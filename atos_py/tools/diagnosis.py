@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -153,10 +154,10 @@ def _check_compilers() -> list[Finding]:
         if cuda
         else Finding(section, "nvcc", "not found", _GET_NVCC if needed else None, for_gpu=True)
     )
-    name = os.environ.get("CXX", "c++")
-    path = shutil.which(name)
+    words = shlex.split(os.environ.get("CXX") or "c++")
+    name, path = " ".join(words), shutil.which(words[0])
     cxx = (
-        Finding(section, name, f"{_read_version(path)}, {path}")
+        Finding(section, name, f"{_read_version(path, *words[1:])}, {path}")
         if path
         else Finding(section, name, "not found", _GET_CXX if needed else None, for_gpu=True)
     )
@@ -168,9 +169,9 @@ def _find_item_sizes(worker: str) -> tuple[int, ...]:
     return tuple(size for size in ITEM_BYTES if (CORE_DIR / f"core_{worker}_{size}.fatbin").is_file())
 
 
-def _read_version(command: str) -> str:
+def _read_version(*command: str) -> str:
     try:
-        text = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
+        text = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
     except (OSError, subprocess.SubprocessError) as error:
         return f"does not run ({error})"
     lines = text.splitlines() or [""]

@@ -167,7 +167,7 @@ private:
       run.over = true;
     };
     try {
-      thread->run(job, [&run, &runs] {
+      thread->run(job, [&run] {
         atos_sample now{};
         if (run.monitor.poll(observe(run, &now) ? &now : nullptr)) ask_to_stop(run);
         return run.monitor.time_to_next_poll();

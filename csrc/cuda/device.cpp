@@ -80,8 +80,8 @@ void CudaDevice::add_stuck(const std::vector<StuckKernel> &kernels) {
 
 std::vector<CUmemAccessDesc> CudaDevice::access() {
   std::lock_guard<std::mutex> lock(guard);
-  std::vector<CUmemAccessDesc> all{{{CU_MEM_LOCATION_TYPE_DEVICE, {handle}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}};
-  for (CUdevice other : reaching) all.push_back({{CU_MEM_LOCATION_TYPE_DEVICE, {other}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
+  std::vector<CUmemAccessDesc> all{access_of(handle)};
+  for (CUdevice other : reaching) all.push_back(access_of(other));
   return all;
 }
 

@@ -64,6 +64,16 @@ inline bool has_completed(const StuckKernel &kernel) {
   return __atomic_load_n(&kernel.first->sequence, __ATOMIC_ACQUIRE) == kernel.second;
 }
 
+// The place of a GPU's memory, and the right of a GPU to read and write memory. Set by name, since in some versions of CUDA's
+// header the number of the device lies in a union, in others not, so that no initializer in braces suits both.
+inline CUmemLocation location_of(CUdevice gpu) {
+  CUmemLocation location{};
+  location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  location.id = gpu;
+  return location;
+}
+inline CUmemAccessDesc access_of(CUdevice gpu) { return {location_of(gpu), CU_MEM_ACCESS_FLAGS_PROT_READWRITE}; }
+
 class CudaDevice {
 public:
   explicit CudaDevice(int32_t index); // throws ATOS_NO_DEVICE

@@ -19,7 +19,7 @@ MemoryPool::MemoryPool(int32_t index) : device(instance_of_device<CudaDevice>(in
   most_unused = total / kKeptShare;
   CUmemPoolProps properties{};
   properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device.handle};
+  properties.location = location_of(device.handle);
   check(d.cuMemPoolCreate(&pool, &properties), "making a memory pool");
   // The driver compares its threshold with all memory of the pool, used or not, so `free` looks after the limit.
   cuuint64_t threshold = UINT64_MAX;
@@ -38,7 +38,7 @@ CUresult MemoryPool::allocate(CUdeviceptr *pointer, size_t bytes) {
 
 void MemoryPool::share_with(const CudaDevice &other) {
   if (!pool) throw Failure(ATOS_INVALID, format("GPU %d has no memory pools, whose memory others could reach", device.index));
-  const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, {other.handle}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  const CUmemAccessDesc access = access_of(other.handle);
   check(driver().cuMemPoolSetAccess(pool, &access, 1), "letting another GPU reach the memory of one");
 }
 

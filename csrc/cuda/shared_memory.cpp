@@ -26,7 +26,7 @@ public:
     bytes = (std::max<uint64_t>(size, 1) + kGranule - 1) / kGranule * kGranule;
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {gpu.handle}};
+    properties.location = location_of(gpu.handle);
     ScopedContext current(gpu.context);
     if (!gpu.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED))
       throw Failure(ATOS_INVALID, format("the driver shares no memory of GPU %d between processes", gpu.index));
@@ -113,7 +113,7 @@ private:
     if (done != CUDA_SUCCESS) d.cuMemRelease(handle);
     check(done, "mapping memory");
     mapped.push_back({part, handle});
-    const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, {gpu.handle}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    const CUmemAccessDesc access = access_of(gpu.handle);
     check(d.cuMemSetAccess(address(begin) + part.at, part.size, &access, 1),
           "mapping memory for a GPU, which has to reach that of the other processes");
   }

@@ -94,8 +94,7 @@ void *use(const SpreadRange &range) {
 CUmemAllocationProp memory_of(const CudaDevice &gpu) {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  properties.location.id = gpu.handle;
+  properties.location = location_of(gpu.handle);
   return properties;
 }
 

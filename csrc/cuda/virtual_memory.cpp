@@ -24,7 +24,7 @@ void clear_beside_kernels(CudaDevice &device, CUdeviceptr at, uint64_t bytes) {
 
 CudaGrowableRange::CudaGrowableRange(CudaDevice &device, uint64_t size) : device(device) {
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device.handle};
+  properties.location = location_of(device.handle);
   check(driver().cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
         "reserving addresses");
   bytes = size;

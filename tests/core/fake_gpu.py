@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from repository import CSRC, ROOT
+from repository import CSRC, CXX, HAS_CXX, ROOT
 
 from atos_py.core.devices import why_no_gpu
 
-COMPILER = os.environ.get("CXX", "c++")
 SOURCE = Path(__file__).parent / "fake_driver" / "driver.cpp"
 # Before each program. `trace` returns what the driver was called for since the last time, `run` launches a queue.
 PRELUDE = """
@@ -46,11 +44,11 @@ class FakeGpu:
     def __init__(self, directory: Path) -> None:
         if "this build" in (why_no_gpu() or ""):
             pytest.skip("the core was built without CUDA's headers")
-        if shutil.which(COMPILER) is None:
-            pytest.skip(f"there is no {COMPILER}")
+        if not HAS_CXX:
+            pytest.skip(f"there is no {CXX[0]}")
         self.directory = directory
         flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-shared", "-fPIC", "-pthread", f"-I{CSRC}"]
-        subprocess.run([COMPILER, *flags, SOURCE, "-o", directory / "libcuda.so.1"], check=True)
+        subprocess.run([*CXX, *flags, SOURCE, "-o", directory / "libcuda.so.1"], check=True)
 
     def run(self, program: str, **settings: Any) -> str:
         """Return what a program prints; `settings` are those of the stand-in, in small letters."""

@@ -16,11 +16,10 @@ from typing import Any
 import pytest
 from cpp_tests import FILES, TESTS
 from mutation.mutants import MUTANTS
-from repository import CSRC, ROOT
+from repository import CSRC, CXX, ROOT
 
 HERE = Path(__file__).parent
 THIRD_PARTY = ROOT / "third_party"
-COMPILER = os.environ.get("CXX", "c++")
 FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{CSRC}", f"-I{THIRD_PARTY}"]
 VARIANTS = {
     "plain": ["-O0"],
@@ -28,7 +27,7 @@ VARIANTS = {
     "address": ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
     "aarch64": ["-O3"],
 }
-COMPILERS = {"aarch64": "aarch64-linux-gnu-g++"}
+COMPILERS = {"aarch64": ["aarch64-linux-gnu-g++"]}
 RUNNERS = {"aarch64": ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]}
 # More memory than there is shall be refused by the library, not by the sanitizer.
 SANITIZERS = dict.fromkeys(("TSAN_OPTIONS", "ASAN_OPTIONS"), "allocator_may_return_null=1:halt_on_error=1")
@@ -75,7 +74,7 @@ def executable(tmp_path_factory: pytest.TempPathFactory) -> Any:
         return None if done.returncode == 0 else f"{' '.join(map(str, command))}\n{done.stderr}"
 
     def build(variant: str) -> dict[str, Path | str]:
-        directory, flags = tmp_path_factory.mktemp(variant), [COMPILERS.get(variant, COMPILER), *FLAGS, *VARIANTS[variant]]
+        directory, flags = tmp_path_factory.mktemp(variant), [*COMPILERS.get(variant, CXX), *FLAGS, *VARIANTS[variant]]
         nothing = directory / "nothing.cpp"
         nothing.write_text("int main() { return 0; }")
         if run([*flags, nothing, "-o", directory / "nothing"]) or run([*RUNNERS.get(variant, []), directory / "nothing"]):
@@ -97,7 +96,7 @@ def executable(tmp_path_factory: pytest.TempPathFactory) -> Any:
             return dict(zip([source.stem for source in tests], pool.map(link, tests), strict=True))
 
     def get(variant: str, file: str) -> Path:
-        for tool in (COMPILERS.get(variant, COMPILER), *RUNNERS.get(variant, [])[:1]):
+        for tool in (COMPILERS.get(variant, CXX)[0], *RUNNERS.get(variant, [])[:1]):
             if shutil.which(tool) is None:
                 pytest.skip(f"there is no {tool}")
         if variant not in built:
@@ -142,7 +141,7 @@ def test_thread_sanitizer_sees_what_is_ordered_too_little(executable, tmp_path, 
     changed = directory / mutant.file
     changed.write_text(changed.read_text().replace(mutant.old, mutant.new))
     program, flags = tmp_path / "program", ["-std=c++17", "-O0", "-fsanitize=thread", "-pthread", f"-I{directory}"]
-    subprocess.run([COMPILER, *flags, HERE / f"{file}.cpp", "-o", program], check=True, capture_output=True)
+    subprocess.run([*CXX, *flags, HERE / f"{file}.cpp", "-o", program], check=True, capture_output=True)
     done = subprocess.run(
         [program, name],
         capture_output=True,

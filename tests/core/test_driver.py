@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 
 import pytest
-from repository import ROOT
+from repository import CXX, HAS_CXX, ROOT
 
 from atos_py.core.devices import why_no_gpu
 
-COMPILER = os.environ.get("CXX", "c++")
 # As much of the driver as is called before there is a GPU. Like NVIDIA's, it refuses a version that is newer than its own.
 STAND_IN = r"""
 #include <cstring>
@@ -63,13 +61,13 @@ TOO_OLD = "the NVIDIA driver is too old: it is for CUDA {} and has no {}; driver
 def test_what_a_driver_lacks_is_said(changes, says, tmp_path):
     if "this build" in (why_no_gpu() or ""):
         pytest.skip("the core was built without CUDA's headers")
-    if shutil.which(COMPILER) is None:
-        pytest.skip(f"there is no {COMPILER}")
+    if not HAS_CXX:
+        pytest.skip(f"there is no {CXX[0]}")
     source = tmp_path / "driver.cpp"
     source.write_text(STAND_IN)
     values = DRIVER_580 | changes
     defines = [f"-D{name}={value}" for name, value in values.items()]
-    command = [COMPILER, "-shared", "-fPIC", *defines, source, "-o", tmp_path / "libcuda.so.1"]
+    command = [*CXX, "-shared", "-fPIC", *defines, source, "-o", tmp_path / "libcuda.so.1"]
     subprocess.run(command, check=True)
     program = "from atos_py.core.devices import devices, why_no_gpu; print(why_no_gpu(), *devices())"
     done = subprocess.run(

@@ -33,9 +33,9 @@ sys.path.insert(0, str(ROOT / "tests"))
 from model.scenarios import SCENARIOS, kind_of  # noqa: E402
 from model.source import OWN, copy_changed  # noqa: E402
 from mutation.mutants import GPU, MUTANTS, Mutant  # noqa: E402
+from repository import CXX  # noqa: E402
 
 CSRC, CORE, MODEL = ROOT / "csrc", ROOT / "tests" / "core", ROOT / "tests" / "model"
-COMPILER = os.environ.get("CXX", "c++")
 FLAGS = ["-std=c++17", "-pthread", f"-I{ROOT / 'third_party'}"]
 LIBRARY = sorted(CSRC.rglob("*.cpp"))
 VARIANTS = {"core": ["-O0"], "thread": ["-O1", "-fsanitize=thread"]}
@@ -114,7 +114,7 @@ def run(command: Sequence[object], limit: float, fine: Sequence[int] = (0,), **o
 
 
 def compiled(*arguments: object) -> None:
-    outcome, said = run([COMPILER, *arguments], 600)
+    outcome, said = run([*CXX, *arguments], 600)
     if outcome != "ok":
         raise DoesNotCompileError(said[-2000:])
 

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from repository import ROOT
+from repository import CXX, HAS_CXX, ROOT
 
-COMPILER = os.environ.get("CXX", "c++")
+from atos_py.tools import cuda_toolkit as toolkit
+
+# Another compiler than gcc, as far as there is one: clang++, which PyPI has as ziglang.
+CLANG = next(
+    (
+        words
+        for words, there in (
+            ("clang++", shutil.which("clang++")),
+            (f"{sys.executable} -m ziglang c++", importlib.util.find_spec("ziglang")),
+        )
+        if there
+    ),
+    None,
+)
 
 # Functions of libstdc++ that every use of a queue calls, as an incompatible libstdc++ would have them.
 INCOMPATIBLE = """
@@ -57,9 +72,9 @@ print(int(seen[0]), atos.device("cpu").name)
 """
 
 
-def build(tree: Path, compiler: str) -> subprocess.CompletedProcess[str]:
-    """Build the core of a copy, for the CPU alone."""
-    environment = {**os.environ, "CXX": compiler, "CUDA_HOME": "none"}
+def build(tree: Path, compiler: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Build the core of a copy, for the CPU alone: without PyPI's packages, which may have nvcc."""
+    environment = {**os.environ, "CXX": compiler, "ATOS_CPU_ONLY": "1", **settings}
     command = [sys.executable, "setup.py", "build_core"]
     return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
 
@@ -92,16 +107,16 @@ def test_the_library_exports_its_interface_alone():
     assert [name for name in names if not name.startswith("atos_")] == []
 
 
-@pytest.mark.skipif(shutil.which(COMPILER) is None, reason="there is no C++ compiler")
+@pytest.mark.skipif(not HAS_CXX, reason="there is no C++ compiler")
 def test_a_core_with_its_own_libstdcxx_beside_another_one(tree, tmp_path):
-    compiler = script(tmp_path / "static", f'exec {COMPILER} "$@" -O0 -static-libstdc++ -static-libgcc')
+    compiler = script(tmp_path / "static", f'exec {shlex.join(CXX)} "$@" -O0 -static-libstdc++ -static-libgcc')
     done = build(tree, compiler)
     if "cannot find -lstdc++" in done.stderr:
         pytest.skip("there is no static libstdc++")
     assert done.returncode == 0, done.stderr
     (tmp_path / "other.c").write_text(INCOMPATIBLE)
     other = tmp_path / "libother.so"
-    subprocess.run([COMPILER, "-x", "c", "-shared", "-fPIC", tmp_path / "other.c", "-o", other], check=True)
+    subprocess.run([*CXX, "-x", "c", "-shared", "-fPIC", tmp_path / "other.c", "-o", other], check=True)
     core = tree / "atos_py" / "_lib"
     environment = {**os.environ, "PYTHONPATH": str(tree), "ATOS_CACHE_DIR": str(tmp_path / "cache")}
     for code, arguments, expected in (
@@ -125,3 +140,53 @@ def test_the_library_is_built_anew_when_its_exports_change(tree, tmp_path):
                 file.write("/* changed */\n")
     assert contents[0] == contents[1] != contents[2]
     assert calls.read_text().split() == ["called", "called"]
+
+
+@pytest.mark.skipif(CLANG is None, reason="there is neither clang++ nor ziglang")
+def test_clang_builds_the_core_without_a_warning(tree, tmp_path):
+    compiler = script(tmp_path / "fast", f'exec {CLANG} "$@" -O0')
+    done = build(tree, compiler, ATOS_WERROR="1", ZIG_GLOBAL_CACHE_DIR=str(tmp_path / "zig"))
+    assert done.returncode == 0, done.stderr
+    environment = {**os.environ, "PYTHONPATH": str(tree), "ATOS_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", RUN_A_QUEUE]
+    done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "10 CPU threads\n"), done.stderr
+
+
+@pytest.mark.skipif(CLANG is None, reason="there is neither clang++ nor ziglang")
+def test_clang_has_no_warning_about_the_core_for_gpus():
+    cuda = toolkit.find_cuda()
+    if cuda is None:
+        pytest.skip("there are no CUDA headers")
+    sources = sorted((ROOT / "csrc").glob("cuda/*.cpp"))
+    command = [*shlex.split(CLANG), "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-pthread", *sources]
+    command += [f"-I{directory}" for directory in (ROOT / "csrc", ROOT / "third_party", cuda / "include")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_compiler_of_several_words_is_run(tree, tmp_path):
+    compiler = script(tmp_path / "words", f'echo "$1 $2" > "{tmp_path / "said"}"; for last; do :; done; : > "$last"')
+    assert build(tree, f"{compiler} 'one word' c++").returncode == 0
+    assert (tmp_path / "said").read_text() == "one word c++\n"
+
+
+@pytest.mark.parametrize(("asked", "expected"), [("1", True), ("0", False), ("", False)])
+def test_warnings_are_errors_where_changes_are_tested_alone(tree, tmp_path, asked, expected):
+    compiler = script(tmp_path / "notes", f'echo "$@" > "{tmp_path / "said"}"; for last; do :; done; : > "$last"')
+    assert build(tree, compiler, ATOS_WERROR=asked).returncode == 0
+    assert ("-Werror" in (tmp_path / "said").read_text().split()) == expected
+
+
+def test_no_compiler_is_told_in_a_sentence(tree):
+    done = build(tree, "no-such-compiler")
+    assert done.returncode == 1
+    assert "there is no C++ compiler 'no-such-compiler', which builds the core: install g++ or clang++" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_a_compiler_refuses_is_told_without_a_traceback(tree, tmp_path):
+    done = build(tree, script(tmp_path / "refuses", "echo the reason >&2; exit 3"))
+    assert done.returncode == 1
+    assert done.stderr.startswith("the reason\nerror: compiling libatos.so failed, for the reason above, with status 3 of: ")
+    assert "Traceback" not in done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,10 +14,9 @@ import pytest
 from model.rules import BROKEN
 from model.scenarios import SCENARIOS, Kind, kind_of
 from model.source import Change, ModelError, copy_changed
-from repository import ROOT
+from repository import CXX, HAS_CXX, ROOT
 
 MODEL = ROOT / "tests" / "model"
-COMPILER = os.environ.get("CXX", "c++")
 FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Wno-clobbered"]
 
 
@@ -38,7 +36,7 @@ class Outcome(NamedTuple):
 
 def compiled(output: Path, *arguments: object) -> Path:
     """Compile something."""
-    command = [COMPILER, *FLAGS, *map(str, arguments), "-o", str(output)]
+    command = [*CXX, *FLAGS, *map(str, arguments), "-o", str(output)]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     if built.returncode:
         raise ModelError(built.stderr)
@@ -69,8 +67,8 @@ pytestmark = pytest.mark.xdist_group("model")
 @pytest.fixture(scope="module")
 def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Outcome]]]:
     """What comes of the models that the chosen tests want, as many at a time as there are cores."""
-    if shutil.which(COMPILER) is None:
-        pytest.skip(f"there is no C++ compiler {COMPILER}")
+    if not HAS_CXX:
+        pytest.skip(f"there is no C++ compiler {CXX[0]}")
     wanted = {
         item.callspec.params["name"]
         for item in request.session.items
