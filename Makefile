@@ -31,13 +31,19 @@ lint: $(VENV)/installed
 docs: build
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs
 
-# All cases of the tests that try a few by default: schedules of programs, and every algorithm on large graphs.
+# What `make test` leaves out: the parts of tests/stamps.py, whose stamps it writes, here those that PARTS names. Without PARTS also
+# all cases of the tests that try a few by default: schedules of programs, and every algorithm on large graphs.
+PARTS ?= all
+test-all: export ATOS_STAMP = $(filter-out wheel,$(PARTS))
 test-all: build
-	ATOS_TEST_CASES=10000 $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
+	$(if $(ATOS_STAMP),$(if $(filter all,$(PARTS)),ATOS_TEST_CASES=10000) $(BIN)/python -m pytest --numprocesses auto --dist loadgroup)
+	$(if $(filter all wheel,$(PARTS)),$(MAKE) wheel-test-all)
 
 # On a machine with a GPU, in an environment that has the packages: everything that needs one, JOBS tests at a time. Of a test with
-# several parameters, cases in which every two of their values come together; gpu-test-all has all.
+# several parameters, cases in which every two of their values come together; gpu-test-all has all. It goes on where it was stopped
+# if the sources are still the same; ATOS_TEST_SECONDS=540 has it begin no test after that time, on a machine lent for minutes.
 JOBS ?= auto
+gpu-test: export ATOS_TEST_PASSED ?= build/passed-on-gpu.txt
 gpu-test:
 	$(PYTHON) setup.py -q build_core
 	$(PYTHON) -m pytest -m gpu --numprocesses $(JOBS) --dist load --maxschedchunk 12

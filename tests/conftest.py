@@ -14,6 +14,8 @@ import pytest
 from cases import ALL_COMBINATIONS
 from pairwise import pairwise
 from repository import ROOT
+from resumed import GoOn
+from stamps import LeaveOut
 
 import atos_py as atos
 from atos_py.arrays import array
@@ -27,7 +29,6 @@ pytest.register_assert_rewrite("graph_files", "public_calls", "shared_tasks", "t
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not ALL_COMBINATIONS:
         _leave_out_repetitions_on_gpus(config, items)
-    _leave_out_other_parts(config, items)
     reason = why_no_gpu()
     if reason is None:
         return
@@ -50,13 +51,6 @@ def _leave_out_repetitions_on_gpus(config: pytest.Config, items: list[pytest.Ite
     _deselect(config, items, left_out)
 
 
-def _leave_out_other_parts(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the k-th of n parts of the tests, as ATOS_TEST_PART="k/n" says, for machines that are lent for minutes."""
-    k, n = map(int, os.environ.get("ATOS_TEST_PART", "1/1").split("/"))
-    # Neighbours stay together, since they share what is compiled.
-    _deselect(config, items, {item for place, item in enumerate(items) if place // 12 % n != k - 1})
-
-
 def _deselect(config: pytest.Config, items: list[pytest.Item], left_out: set[pytest.Item]) -> None:
     if left_out:
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
@@ -69,6 +63,8 @@ def pytest_configure(config: pytest.Config) -> None:
         directory = tempfile.TemporaryDirectory(prefix="atos-cache-")
         config.add_cleanup(directory.cleanup)
         os.environ["ATOS_CACHE_DIR"] = directory.name
+    config.pluginmanager.register(LeaveOut(config))
+    config.pluginmanager.register(GoOn())
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,10 +15,8 @@ from typing import Any
 
 import pytest
 from cpp_tests import FILES, TESTS
-from mutation.mutants import MUTANTS
 from repository import CSRC, CXX, ROOT
 
-HERE = Path(__file__).parent
 THIRD_PARTY = ROOT / "third_party"
 FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{CSRC}", f"-I{THIRD_PARTY}"]
 VARIANTS = {
@@ -39,24 +37,14 @@ NOT_EMULATED = {
 }
 
 
-# Faults of protocol/atomic.cuh, operations with less order than they need on the CPU, and the test in which each is a race.
-RACES = {
-    "A01": ("test_order", "a_push_hands_memory_over_with_4_bytes"),
-    "A02": ("test_order", "a_push_hands_memory_over_with_4_bytes"),
-    "A03": ("test_order", "the_end_hands_memory_over"),
-    "A04": ("test_order", "quiescent_workers_hand_memory_over"),
-    "A05": ("test_order", "the_end_hands_memory_over"),
-    "A06": ("test_split_item", "owners_and_helpers"),
-}
-
-
 def cases() -> list[Any]:
     result = []
     for variant in VARIANTS:
         for file, name in TESTS:
             if variant == "aarch64" and name in NOT_EMULATED:
                 continue
-            result.append(pytest.param(variant, file, name, id=f"{variant}-{file.removeprefix('test_')}-{name}"))
+            marks = () if variant == "plain" else pytest.mark.part("sanitizers")
+            result.append(pytest.param(variant, file, name, marks=marks, id=f"{variant}-{file.removeprefix('test_')}-{name}"))
     return result
 
 
@@ -131,25 +119,3 @@ def test_cpp(executable, variant, file, name):
     )
     assert done.returncode == 0, f"{file} {name} ({variant}) ended with {done.returncode}\n{done.stderr[-8000:]}"
     assert done.stdout.strip() == f"{name}: ok"
-
-
-@pytest.mark.parametrize("fault", RACES)
-def test_thread_sanitizer_sees_what_is_ordered_too_little(executable, tmp_path, fault):
-    mutant, (file, name) = MUTANTS[fault], RACES[fault]
-    executable("thread", file)  # skips where there is no ThreadSanitizer
-    directory = shutil.copytree(CSRC, tmp_path / "csrc")
-    changed = directory / mutant.file
-    changed.write_text(changed.read_text().replace(mutant.old, mutant.new))
-    program, flags = tmp_path / "program", ["-std=c++17", "-O0", "-fsanitize=thread", "-pthread", f"-I{directory}"]
-    subprocess.run([*CXX, *flags, HERE / f"{file}.cpp", "-o", program], check=True, capture_output=True)
-    done = subprocess.run(
-        [program, name],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=120,
-        check=False,
-        env={**os.environ, **SANITIZERS},
-    )
-    assert done.returncode != 0
-    assert "ThreadSanitizer: data race" in done.stderr

@@ -142,6 +142,7 @@ def test_the_library_is_built_anew_when_its_exports_change(tree, tmp_path):
     assert calls.read_text().split() == ["called", "called"]
 
 
+@pytest.mark.part("clang")
 @pytest.mark.skipif(CLANG is None, reason="there is neither clang++ nor ziglang")
 def test_clang_builds_the_core_without_a_warning(tree, tmp_path):
     compiler = script(tmp_path / "fast", f'exec {CLANG} "$@" -O0')
@@ -153,6 +154,7 @@ def test_clang_builds_the_core_without_a_warning(tree, tmp_path):
     assert (done.returncode, done.stdout) == (0, "10 CPU threads\n"), done.stderr
 
 
+@pytest.mark.part("clang")
 @pytest.mark.skipif(CLANG is None, reason="there is neither clang++ nor ziglang")
 def test_clang_has_no_warning_about_the_core_for_gpus():
     cuda = toolkit.find_cuda()

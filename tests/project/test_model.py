@@ -96,6 +96,7 @@ def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         yield {name: pool.submit(check, name) for name in scenarios} | {name: pool.submit(check_broken, name) for name in rules}
 
 
+@pytest.mark.part("model")
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_state_keeps_the_rules(outcomes, name, record_property):
     status, said = outcomes[name].result()
@@ -107,6 +108,7 @@ def test_every_state_keeps_the_rules(outcomes, name, record_property):
     record_property("states", int(states[1]))
 
 
+@pytest.mark.part("mutants")
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_rule_is_caught(outcomes, name):
     status, said = outcomes[name].result()

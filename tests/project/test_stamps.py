@@ -1,0 +1,228 @@
+"""Parts of the tests that a run leaves out: a change of any of their inputs brings them back, and nothing else stamps them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import stamps
+from repository import ROOT
+from stamps import HARNESS, PARTS
+
+INPUTS = [(name, pattern) for name, part in PARTS.items() for pattern in (*part.files, *HARNESS)]
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """A checkout with one file of each pattern, in which every part has its stamp."""
+    for _, pattern in INPUTS:
+        first = next(stamps.files_of((pattern,)))
+        copy = tmp_path / first.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(first, copy)
+    monkeypatch.setattr(stamps, "ROOT", tmp_path)
+    monkeypatch.setattr(stamps, "FILE", tmp_path / "tests" / "stamps.txt")
+    monkeypatch.setattr(stamps, "version_of", dict.fromkeys(sum((part.versions for part in PARTS.values()), ()), "1.2").get)
+    stamps.hash_files.cache_clear()
+    for name in PARTS:
+        stamps.write(name, 7)
+    yield tmp_path
+    stamps.hash_files.cache_clear()
+
+
+def why_each(*, but: str = "") -> dict[str, str | None]:
+    stamps.hash_files.cache_clear()
+    return {name: stamps.why_run(name) for name in PARTS if name != but}
+
+
+def test_what_has_passed_as_it_is_now_is_left_out(tree):
+    assert set(why_each().values()) == {None}
+
+
+@pytest.mark.parametrize(("name", "pattern"), INPUTS)
+def test_a_change_of_any_input_brings_its_part_back(tree, name, pattern):
+    path = next(stamps.files_of((pattern,)))
+    depends = {other for other, part in PARTS.items() if path in set(stamps.files_of((*part.files, *HARNESS)))}
+    with path.open("a") as file:
+        file.write("\n")
+    reasons = why_each()
+    assert reasons[name] == "files that it depends on have changed"
+    assert {each for each, reason in reasons.items() if reason} == depends
+
+
+@pytest.mark.parametrize("change", [Path.unlink, lambda path: path.rename(path.with_name("another" + path.suffix))])
+def test_a_file_that_is_gone_or_has_another_name_brings_its_part_back(tree, change):
+    change(next(stamps.files_of(("tests/model/**/*",))))
+    assert why_each()["model"] == "files that it depends on have changed"
+
+
+def test_a_new_file_brings_its_part_back(tree):
+    (tree / "csrc" / "new.h").touch()
+    assert why_each()["model"] == "files that it depends on have changed"
+
+
+@pytest.mark.parametrize(("name", "tool"), [(name, tool) for name, part in PARTS.items() for tool in part.versions])
+def test_another_version_brings_back_what_it_touches(tree, monkeypatch, name, tool):
+    monkeypatch.setattr(stamps, "version_of", lambda each: "1.3" if each == tool else "1.2")
+    reasons = why_each()
+    assert reasons[name] == f"{tool} is 1.3, and was 1.2 when its tests passed"
+    assert {each for each, reason in reasons.items() if reason} == {
+        each for each, part in PARTS.items() if tool in part.versions
+    }
+
+
+def test_a_part_without_a_stamp_runs(tree):
+    stamps.FILE.unlink()
+    assert set(why_each().values()) == {"it has no stamp"}
+
+
+def test_what_is_made_beside_the_sources_does_not_count(tree):
+    for directory in ("tests/model/__pycache__", "atos_py/_lib"):
+        (tree / directory).mkdir(parents=True, exist_ok=True)
+        (tree / directory / "made.py").touch()
+    assert set(why_each().values()) == {None}
+
+
+def test_versions_have_two_numbers():
+    known = [stamps.version_of(each) for part in PARTS.values() for each in part.versions]
+    assert all(re.fullmatch(r"\d+\.\d+|none", version) for version in known)
+    assert stamps.version_of("numba") != "none"
+    assert stamps.version_of("no-such-package") == "none"
+
+
+def test_the_tests_of_a_part_are_among_its_files():
+    """With the modules of tests/ that they import."""
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        text = path.read_text()
+        for name in set(re.findall(r"mark\.part\(\"(\w+)\"\)", text)):
+            if path.name != Path(__file__).name:
+                assert {path, *imported_by(path)} <= set(stamps.files_of((*PARTS[name].files, *HARNESS))), name
+
+
+def imported_by(path: Path) -> set[Path]:
+    """Return the modules in tests/ that one imports, also through others."""
+    found: set[Path] = set()
+    waiting = [path]
+    while waiting:
+        for name in re.findall(r"^(?:from|import) ([\w.]+)", waiting.pop().read_text(), re.MULTILINE):
+            module = (ROOT / "tests").joinpath(*name.split(".")).with_suffix(".py")
+            if module.is_file() and module not in found:
+                found.add(module)
+                waiting.append(module)
+    return found
+
+
+CONFTEST = """
+from stamps import LeaveOut
+
+def pytest_configure(config):
+    config.pluginmanager.register(LeaveOut(config))
+"""
+TESTS = """
+import pytest
+
+@pytest.mark.part("model")
+@pytest.mark.parametrize("number", range(5))
+def test_model(number):
+    {}
+
+@pytest.mark.part("kernels")
+@pytest.mark.parametrize("a", range(3))
+@pytest.mark.parametrize("b", range(3))
+@pytest.mark.parametrize("c", range(3))
+def test_kernels(a, b, c):
+    pass
+
+def test_other():
+    pass
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project of its own with the stamps of this one, and a test of each kind."""
+    (tmp_path / "tests").mkdir()
+    for name in ("stamps.py", "pairwise.py", "repository.py"):
+        shutil.copy(ROOT / "tests" / name, tmp_path / "tests")
+    (tmp_path / "tests" / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.pytest.ini_options]\ntestpaths = ["tests"]\naddopts = "--strict-markers"\nmarkers = ["part(name): a part"]\n'
+    )
+    (tmp_path / "csrc").mkdir()
+    (tmp_path / "csrc" / "source.h").write_text("// first\n")
+    (tmp_path / "tests" / "test_all.py").write_text(TESTS.format("pass"))
+    return tmp_path
+
+
+def run(project: Path, *arguments: str, stamp: str = "") -> tuple[str, str]:
+    """Run the project's tests: what it said at the end, and of the parts."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "ATOS_"))}
+    environment |= {"PYTHONPATH": str(ROOT), "ATOS_STAMP": stamp}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
+    return lines[-1].strip("= "), "\n".join(line for line in lines if line.startswith("part "))
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2", "--dist", "loadgroup")], ids=["one", "several"])
+def test_a_whole_run_stamps_what_passed_and_the_next_leaves_it_out(project, workers):
+    if workers:
+        pytest.importorskip("xdist", reason="pytest-xdist is not installed")
+    said, parts = run(project, *workers)
+    assert said.startswith("33 passed")
+    assert "part model: not left out: it has no stamp" in parts
+    said, parts = run(project, *workers, stamp="all")
+    assert said.startswith("33 passed")
+    assert sorted(parts.splitlines()) == ["part kernels: stamped", "part model: stamped"]
+    said, parts = run(project, *workers)
+    assert re.match(r"(9|1\d) passed", said.replace(", ", " "))  # of 27 kernels those with all pairs, and the other test
+    assert re.search(
+        r"^part model: left out: 5 tests passed on \d{4}-\d\d-\d\d with the same files, c\+\+ ", parts, re.MULTILINE
+    )
+    assert re.search(r"^part kernels: left out, but for cases with every two values .*: 27 tests passed", parts, re.MULTILINE)
+    (project / "csrc" / "source.h").write_text("// second\n")
+    said, parts = run(project, *workers)
+    assert said.startswith("33 passed")
+    assert "part model: not left out: files that it depends on have changed" in parts
+
+
+def test_named_parts_alone_run_and_are_stamped(project):
+    said, parts = run(project, stamp="model")
+    assert said.startswith("5 passed")
+    assert parts == "part model: stamped"
+    assert "part kernels: not left out: it has no stamp" in run(project)[1]
+
+
+def test_tests_that_are_named_are_not_left_out(project):
+    run(project, stamp="all")
+    said, parts = run(project, "tests/test_all.py")
+    assert said.startswith("33 passed")
+    assert parts == ""
+
+
+@pytest.mark.parametrize("arguments", [("tests/test_all.py",), ("-k", "model"), ("-m", "part"), ("--deselect", "tests/x.py")])
+def test_a_run_of_some_tests_stamps_nothing(project, arguments):
+    assert "model: not stamped" in run(project, *arguments, stamp="all")[1]
+    assert not (project / "tests" / "stamps.txt").exists()
+
+
+@pytest.mark.parametrize("line", ["assert number < 4", "pytest.skip('no compiler')"])
+def test_what_did_not_pass_is_not_stamped(project, line):
+    (project / "tests" / "test_all.py").write_text(TESTS.format(line))
+    _, parts = run(project, stamp="model")
+    assert "part model: not stamped" in parts or "part model" not in parts
+    assert not (project / "tests" / "stamps.txt").exists()
+
+
+def test_a_word_that_is_no_part_is_refused(project):
+    environment = {**os.environ, "ATOS_STAMP": "modell", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "ATOS_STAMP names parts of the tests: all, model, mutants" in done.stdout + done.stderr
