@@ -25,7 +25,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pairwise import pairwise
+from pairwise import each_value
 from repository import CXX, ROOT
 
 if TYPE_CHECKING:
@@ -39,13 +39,16 @@ class Part(NamedTuple):
 
     files: tuple[str, ...]
     versions: tuple[str, ...]
-    keeps_pairs: bool = False  # whether cases with every two values of a test's parameters run in any case
+    keeps_some: bool = False  # whether cases with each value of a test's parameters run in any case
 
 
 CORE = ("csrc/**/*", "third_party/**/*")
 CPP = (*CORE, "tests/core/*.cpp", "tests/core/*.h")
 MODEL = ("csrc/**/*", "tests/model/**/*", "tests/project/test_model.py")
-KERNELS = ("csrc/**/*.cu", "csrc/**/*.cuh", "csrc/**/*.h", "setup.py", "atos_py/compile/**/*.py", "tests/kernel_limits.py")
+KERNELS = (
+    *("csrc/**/*.cu", "csrc/**/*.cuh", "csrc/**/*.h", "setup.py", "atos_py/compile/**/*.py"),
+    *("tests/fake_arrays.py", "tests/kernel_limits.py"),
+)
 LINKERS = ("nvcc", "python", "numba", "llvmlite", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink")
 
 PARTS = {
@@ -56,9 +59,21 @@ PARTS = {
     ),
     "clang": Part((*CORE, "setup.py", "tests/project/test_build.py"), ("clang++", "ziglang", "nvcc")),
     "kernels": Part(
-        (*KERNELS, "tests/compile/test_kernels.py", "tests/fake_arrays.py", "atos_py/algorithms/bfs/tasks.py"),
+        (*KERNELS, "tests/compile/test_kernels.py", "atos_py/algorithms/bfs/tasks.py"),
         LINKERS,
-        keeps_pairs=True,
+        keeps_some=True,
+    ),
+    "programs": Part(
+        (
+            *(*KERNELS, "examples/*.py", "tests/compile/test_*kernels*.py"),
+            *(
+                f"atos_py/{name}/**/*.py"
+                for name in ("arrays", "linalg", "operators", "graph", "features", "algorithms", "acc")
+            ),
+            *(f"tests/{name}/**/*.py" for name in ("features", "algorithms", "acc")),
+            *(f"tests/{name}.py" for name in ("cases", "cpu_harness", "shared_tasks", "thread_teams")),
+        ),
+        (*LINKERS, "numpy"),
     ),
     "wheel": Part(
         (*CORE, "setup.py", "Makefile", "atos_py/**/*.py", "tests/installed.py"), (*LINKERS, "numpy", "cupy-cuda13x")
@@ -169,7 +184,7 @@ class LeaveOut:
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         kept = []
-        pairs: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
+        of_test: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
         for item in items:
             marker = item.get_closest_marker("part")
             part = marker.args[0] if marker else None
@@ -180,11 +195,11 @@ class LeaveOut:
                     kept.append(item)
             elif part not in self.left_out:
                 kept.append(item)
-            elif PARTS[part].keeps_pairs:
-                pairs[part, item.nodeid.partition("[")[0]].append(item)
-        for cases in pairs.values():
+            elif PARTS[part].keeps_some:
+                of_test[part, item.nodeid.partition("[")[0]].append(item)
+        for cases in of_test.values():
             parameters: list[Any] = [item.callspec.params if hasattr(item, "callspec") else {} for item in cases]
-            kept += [cases[place] for place in pairwise(parameters)] if len(cases) > 1 else cases
+            kept += [cases[place] for place in each_value(parameters)] if len(cases) > 1 else cases
         if len(kept) < len(items):
             chosen = set(kept)
             config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
@@ -206,7 +221,7 @@ class LeaveOut:
         for name, reason in self.reasons.items():
             stamp = stamps.get(name)
             if reason is None and stamp:
-                but = ", but for cases with every two values of their parameters" if PARTS[name].keeps_pairs else ""
+                but = ", but for cases with each value of their parameters" if PARTS[name].keeps_some else ""
                 how = ", ".join(f"{each} {version}" for each, version in stamp.versions.items())
                 said = f"left out{but}: {stamp.passed} tests passed on {stamp.date} with the same files, {how}"
             else:

@@ -27,6 +27,8 @@ pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 if not any(link.CORE_DIR.glob("core_*.fatbin")):
     pytest.skip("the core was built without GPU support", allow_module_level=True)
 
+pytestmark = pytest.mark.part("programs")
+
 
 def array(dtype: str, readonly: bool = False) -> Any:
     return FakeArray(np.zeros(2, dtype), readonly)

@@ -177,6 +177,7 @@ def test_more_paths_than_float64_counts(device: atos.Device) -> None:
     atos.verify_betweenness(graph, few, [3000, 3301])
 
 
+@pytest.mark.part("programs")
 def test_kernels_spill_nothing() -> None:
     pytest.importorskip("numba_cuda")
     graph, numbers = atos.generate.road(2, device="cpu"), atos.zeros(1, dtype=np.float64, device="cpu")

@@ -318,6 +318,7 @@ def test_as_many_blocks_as_the_search_may_have(device: atos.Device, worker: str)
     checked(graph, 0, worker=worker, num_blocks=resident)
 
 
+@pytest.mark.part("programs")
 @pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
 def test_kernels_spill_next_to_nothing(worker: str) -> None:
     pytest.importorskip("numba_cuda")

@@ -126,6 +126,7 @@ def test_a_schedule_of_ones_own_is_kept(device):
     assert atos.sssp(one_way, 0).distance[:].tolist() == [0, 1, 2, 3]
 
 
+@pytest.mark.part("programs")
 def test_registers():
     pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
     pytest.importorskip("cuda.core", reason="cuda-core is not installed")

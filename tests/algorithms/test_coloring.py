@@ -386,6 +386,7 @@ def test_hash_is_one_to_one():
     assert values.max() < 1 << 32
 
 
+@pytest.mark.part("programs")
 @pytest.mark.parametrize("worker", WORKERS)
 @pytest.mark.parametrize(("dtype", "given_order"), [(np.uint32, False), (np.uint32, True), (np.int64, False)])
 @pytest.mark.parametrize("launched", [Tasks((assign, check)), Tasks(IN_RANGES)], ids=["vertices", "ranges"])

@@ -189,6 +189,7 @@ def test_no_edges_with_checks_of_indices(kind: str, n: int) -> None:
     assert FUNCTIONS[kind][0](graph, debug=True).num_components == n
 
 
+@pytest.mark.part("programs")
 @pytest.mark.parametrize("worker", ["thread", "cta"])
 def test_kernels_keep_to_registers(worker: str) -> None:
     pytest.importorskip("numba_cuda")

@@ -178,6 +178,7 @@ def test_a_launch_ends_with_no_residual_above_the_limit(device: atos.Device, wor
             assert len(launches.queue) == 0
 
 
+@pytest.mark.part("programs")
 @pytest.mark.parametrize(("number", "worker"), [(np.float32, "warp"), (np.float32, "cta"), (np.float64, "cta")])
 @pytest.mark.parametrize("task", [sweep, push_marked, chebyshev_round], ids=lambda task: task.name)
 def test_kernels_spill_nothing(task: atos.Task, number: Any, worker: str) -> None:

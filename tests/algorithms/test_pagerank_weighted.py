@@ -181,6 +181,7 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert "error" in capsys.readouterr().out
 
 
+@pytest.mark.part("programs")
 def test_kernels_spill_nothing() -> None:
     pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     link = pytest.importorskip("atos_py.compile.linker")

@@ -91,6 +91,7 @@ def test_refused_arguments() -> None:
     assert atos.shortest_path_lengths(graph, 1).distance.shape == (1, 3)
 
 
+@pytest.mark.part("programs")
 def test_kernels_spill_nothing() -> None:
     pytest.importorskip("numba_cuda")
     graph, distance = atos.generate.road(2, device="cpu"), atos.zeros((1, 4), dtype=np.uint32, device="cpu")

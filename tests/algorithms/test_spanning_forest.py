@@ -173,6 +173,7 @@ def test_wrong_forests_are_noticed() -> None:
         verify(graph, [[0, 1]], [0.0])
 
 
+@pytest.mark.part("programs")
 @pytest.mark.parametrize("worker", ["thread", "cta"])
 @pytest.mark.parametrize("kind", ["i8", "f4"])
 def test_kernels_keep_to_registers(worker: str, kind: str) -> None:

@@ -441,6 +441,7 @@ class TestVerifier:
             atos.verify_sssp(csr, 0, np.zeros(1, "u4"))
 
 
+@pytest.mark.part("programs")
 @pytest.mark.parametrize("name", ["relax", "along", "assign", "hops"])
 def test_kernels_spill_nothing(name: str) -> None:
     pytest.importorskip("numba_cuda")

@@ -1,4 +1,7 @@
-"""What tasks become once they are linked into the core: registers, spills and calls of every kernel. No GPU needed."""
+"""What tasks become once they are linked into the core: registers, spills and calls of every kernel. No GPU needed.
+
+Tasks of the package itself are in `test_package_kernels.py`. `benchmarks/kernel_sizes.py` prints what all kernels here take.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +13,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from fake_arrays import FakeArray
-from kernel_limits import check_registers
 
 import atos_py as atos
-from atos_py.algorithms import bfs, count_triangles, dynamic_components, label_propagation, maximal_independent_set
+from atos_py.algorithms import bfs
 from atos_py.algorithms.bfs.tasks import visit_along
-from atos_py.algorithms.k_core import leave
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import PoolArgument, QueueKind, describe
 from atos_py.compile.first_limits import spills_allowed
 from atos_py.compile.kinds import Launchable, Tasks
-from atos_py.graph import row_deletion, row_edits, row_keys
-from atos_py.operators import connect, orientation, peeling
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 if not any(link.CORE_DIR.glob("core_*.fatbin")):
     pytest.skip("the core was built without GPU support", allow_module_level=True)
+
+pytestmark = pytest.mark.part("kernels")
 
 WORKERS = ["thread", "warp", "cta"]
 MOST_REGISTERS = 64
@@ -232,20 +233,6 @@ def kernel(name: str, worker: str, cc: tuple[int, int] = (9, 0)) -> link.LinkedK
     return link.cubin(task, idle, tuple(map(describe, args)), dtype, worker, cc)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def table(request):
-    """Print what the kernels take, for those who run this with -s or look at the report."""
-    yield
-    rows = [f"{'task':20} {'worker':7} {'registers':>9} {'spills':>7} {'stack':>6} {'bytes':>7}"]
-    for name in TASKS:
-        for worker in WORKERS:
-            k = kernel(name, worker)
-            rows.append(f"{name:20} {worker:7} {k.registers:9} {k.spill_bytes:7} {k.stack_bytes:6} {len(k.code):7}")
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        print("\n" + "\n".join(rows))
-
-
 @atos.task
 def every_atomic(worker, v, words, wide, floats, bits):
     atos.atomic_min(words, v, 3)
@@ -324,84 +311,6 @@ def test_kernels_with_rounds_over_several_gpus_spill_little(worker):
     assert found.asks_for_round
     assert max(found.spill_bytes, found.stack_bytes) <= spills_allowed(pull, between_rounds)
     assert 16 <= found.registers <= MOST_REGISTERS
-
-
-def test_triangles_spill_nothing():
-    rows = orientation.Oriented(GRAPH.indptr, *(array("u4") for _ in range(3)))
-    divided = orientation.Oriented(GRAPH.indptr, *(array("u4", readonly=True) for _ in range(3)))
-    graph, numbers = atos.Graph._make([*GRAPH, None]), array("i8")
-    tasks = [
-        (orientation.orient, (64, graph, rows, 16, array("i4"))),
-        (count_triangles.count_in_rows, (64, divided, 4, numbers, numbers)),
-    ]
-    for task, args in tasks:
-        found = link.cubin(task, None, tuple(map(describe, args)), np.dtype("u4"), "cta", (9, 0))
-        assert (found.spill_bytes, found.stack_bytes) == (0, 0)
-        assert found.registers <= MOST_REGISTERS
-
-
-def test_deciding_keeps_to_registers():
-    graph, state = atos.Graph._make([*GRAPH, None]), array("u1")
-    task, args = maximal_independent_set.decide, tuple(map(describe, (graph, state, np.uint64(0))))
-    found = link.cubin(task, None, args, np.dtype("u4"), "cta", (9, 0))
-    check_registers(found, task, "cta")
-
-
-def test_propagation_spills_nothing():
-    graph, label, flag = atos.Graph._make([*GRAPH, None]), array("u4"), array("u1")
-    shared = label_propagation.Labels(label, label, flag, flag, array("i8"), np.uint64(0), 0, 16)
-    task, args = label_propagation.propagate, tuple(map(describe, (graph, shared)))
-    found = link.cubin(task, None, args, np.dtype("u4"), "cta", (9, 0), each_round=label_propagation.end_step)
-    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
-    assert found.registers <= MOST_REGISTERS
-
-
-def test_peeling_spills_nothing():
-    shared = peeling.Peeling(array("i4"), array("u4"), array("u4"), array("i8"), 16)
-    graph = atos.Graph._make([*GRAPH, None])
-    task, args = Tasks((peeling.scan, peeling.remove_row)), tuple(map(describe, (graph, shared)))
-    found = link.cubin(task, None, args, np.dtype("u4"), "cta", (9, 0), each_round=peeling.open_next_level)
-    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
-    assert found.registers <= MOST_REGISTERS
-
-
-@pytest.mark.parametrize("degree", ["i4", "i8"])
-def test_leaving_a_core_spills_nothing(degree):
-    args = tuple(map(describe, (*GRAPH, 16, 16, array(degree))))
-    found = link.cubin(leave, None, args, np.dtype("u4"), "cta", (9, 0))
-    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
-    assert found.registers <= 40
-
-
-@pytest.mark.parametrize("dtype", [None, "f4"])
-def test_edits_fit_registers(dtype):
-    """They spill nothing, except for the deletion, which is as fast with 64 registers and a stack (`first_limits`)."""
-    weights = None if dtype is None else array(dtype)
-    rows = row_edits.DynamicRows(array("i8"), array("i4"), array("u4"), weights)
-    table = row_edits.RoomTable(array("i8"), array("i8"), 9)
-    ids, state, fixed = array("u4"), array("i8"), array("i8", readonly=True)
-    insertion = row_edits.Insertion(ids, ids, weights, 1, 9, array("i4"), ids, rows, table)
-    deletion = row_deletion.Deletion(array("u8", readonly=True), ids, rows._replace(start=fixed), fixed)
-    deleting, end_deletion_round = row_deletion.DELETION["cuda"]
-    launches = [
-        (Tasks(row_edits.insertion), (state, insertion), row_edits.end_insertion_round),
-        (row_edits.take_back, (insertion,), None),
-        (row_keys.make_keys, (state, ids, ids, 1, 9, array("u8")), None),
-        (Tasks(deleting), (state, deletion), end_deletion_round),
-        (row_edits.pack_rows, (state, row_edits.Packing(rows, table.room, array("i8"), ids, weights)), None),
-    ]
-    for task, args, each_round in launches:
-        found = link.cubin(task, None, tuple(map(describe, args)), np.dtype("u4"), "cta", (9, 0), each_round=each_round)
-        assert found.stack_bytes <= (96 if each_round is end_deletion_round else 0)
-        assert found.registers <= (80 if dtype is None else 96)
-
-
-def test_components_of_edited_rows_keep_to_registers():
-    rows = row_edits.DynamicRows(*(array(dtype, readonly=True) for dtype in ("i8", "i4", "u4")), None)
-    args = tuple(map(describe, (1024, 16, 2, rows, array("u4"), array("i8"))))
-    task, each_round = dynamic_components.connect_rows, connect.choose_largest
-    found = link.cubin(task, None, args, np.dtype("u4"), "cta", (9, 0), each_round=each_round)
-    check_registers(found, task, "cta", MOST_REGISTERS)
 
 
 @pytest.mark.parametrize("worker", WORKERS)

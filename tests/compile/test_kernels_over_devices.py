@@ -27,6 +27,8 @@ pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 if not any(link.CORE_DIR.glob("core_*.fatbin")):
     pytest.skip("the core was built without GPU support", allow_module_level=True)
 
+pytestmark = pytest.mark.part("programs")
+
 PARTS = atos.generate.road(4, 1.0, device="cpu").partition(["cpu:0", "cpu:1"])
 TAKEN = PrivateArray(1, np.int64, PARTS.ownership.others(1))
 VERTEX = np.dtype("u4")

@@ -17,6 +17,8 @@ pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 if not any(link.CORE_DIR.glob("core_*.fatbin")):
     pytest.skip("the core was built without GPU support", allow_module_level=True)
 
+pytestmark = pytest.mark.part("programs")
+
 
 barnes_hut, survey_propagation = load_example("barnes_hut"), load_example("survey_propagation")
 mesh_refinement = load_example("mesh_refinement")

@@ -25,6 +25,8 @@ pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 if not any(link.CORE_DIR.glob("core_*.fatbin")):
     pytest.skip("the core was built without GPU support", allow_module_level=True)
 
+pytestmark = pytest.mark.part("programs")
+
 Data = namedtuple("Data", "x sums")
 
 
