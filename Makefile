@@ -10,16 +10,19 @@ export CUDA_HOME ATOS_CPU_ONLY
 # With nvcc on this machine nothing is fetched for the build; without it, PyPI's wheels hold a complete one.
 NVCC_WHEELS = $(shell CUDA_HOME="$(CUDA_HOME)" ATOS_CPU_ONLY="$(ATOS_CPU_ONLY)" $(PYTHON) atos_py/tools/cuda_toolkit.py)
 
-.PHONY: demo test test-all lint docs gpu-test gpu-test-all build dist wheel-test clean
+.PHONY: demo test tests test-all lint docs gpu-test gpu-test-all build dist wheel-test try-wheel clean
 
 demo: build
 	$(BIN)/python -m atos_py demo
 
 # Tests run side by side, so that NumPy's products should not take all cores each.
-test test-all gpu-test: export OPENBLAS_NUM_THREADS = 1
+tests test-all gpu-test: export OPENBLAS_NUM_THREADS = 1
+
+# With -j these three run side by side.
+test: lint docs tests
 
 # As many tests at a time as there are cores: most of them wait for a compiler of one thread.
-test: build lint docs
+tests: build
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 lint: $(VENV)/installed
@@ -37,7 +40,7 @@ PARTS ?= all
 test-all: export ATOS_STAMP = $(filter-out wheel,$(PARTS))
 test-all: build
 	$(if $(ATOS_STAMP),$(if $(filter all,$(PARTS)),ATOS_TEST_CASES=10000) $(BIN)/python -m pytest --numprocesses auto --dist loadgroup)
-	$(if $(filter all wheel,$(PARTS)),$(MAKE) wheel-test-all)
+	$(if $(filter all wheel,$(PARTS)),$(MAKE) try-wheel && $(BIN)/python tests/stamps.py wheel 2) # trials: installed.py and the demo
 
 # On a machine with a GPU, in an environment that has the packages: everything that needs one, JOBS tests at a time. Of a test with
 # several parameters, cases in which every two of their values come together; gpu-test-all has all. It goes on where it was stopped
@@ -56,13 +59,14 @@ build: $(VENV)/installed
 
 # What is published: the sdist, and the wheel of this architecture, tagged with the oldest C library that it runs with, and with
 # the package's own tasks compiled in it: by NVVM and nvJitLink of the same CUDA as the core, since those of 13.5 made kernels of
-# PageRank 10 % slower than those of 13.0.
+# PageRank 10 % slower than those of 13.0. With KERNELS=0 without these tasks, for a trial.
+KERNELS ?= 1
 NVCC_VERSION = import json; print(json.load(open("atos_py/_lib/built.json")).get("nvcc", "").rpartition(".")[0])
 dist: build
-	cuda=$$($(BIN)/python -c '$(NVCC_VERSION)') && \
+	test $(KERNELS) = 0 || { cuda=$$($(BIN)/python -c '$(NVCC_VERSION)') && \
 	if test -n "$$cuda" && $(BIN)/python -c "import cuda.core" 2> /dev/null; then \
-	$(BIN)/python -m pip install -q "nvidia-nvvm==$$cuda.*" "nvidia-nvjitlink==$$cuda.*"; fi
-	$(BIN)/python setup.py -q build_kernels
+	$(BIN)/python -m pip install -q "nvidia-nvvm==$$cuda.*" "nvidia-nvjitlink==$$cuda.*"; fi && \
+	$(BIN)/python setup.py -q build_kernels; }
 	rm -rf build/lib build/bdist.* build/dist build/bare dist
 	$(BIN)/python -m build --no-isolation --sdist --wheel --outdir build/dist . > /dev/null
 	PATH="$(abspath $(BIN)):$$PATH" auditwheel repair --wheel-dir dist build/dist/*.whl
@@ -70,14 +74,18 @@ dist: build
 	$(BIN)/python -m twine check --strict dist/*
 
 # The wheel in an environment of its own, with no compiler in sight; linked for a GPU too, where the core was built for one.
-# With the versions it was built with, for which alone its tasks for CPUs count.
-wheel-test: dist
+# With the versions it was built with, for which alone its tasks for CPUs count. The tasks stay out of the wheel if their part is
+# stamped (tests/stamps.py).
+wheel-test: build
+	$(MAKE) try-wheel KERNELS=$$($(BIN)/python tests/stamps.py wheel >&2 && echo 0 || echo 1)
+
+try-wheel: dist
 	$(PYTHON) -m venv build/bare
 	cd build; wheel=$$(ls ../dist/*.whl); gpu=; \
 	if ls ../atos_py/_lib/*.fatbin > /dev/null && ../$(BIN)/python -c "import cuda.core"; then wheel="$$wheel[cu13]" gpu=--gpu; fi; \
 	../$(BIN)/python -m pip freeze | grep -iE '^(numba|llvmlite|numpy)==' > versions.txt; \
 	bare/bin/python -m pip install -q -c versions.txt "$$wheel" && export ATOS_CACHE_DIR=bare/cache PATH= && \
-	bare/bin/python ../tests/installed.py --published $$gpu && bare/bin/atos demo --device cpu --graph road:60 rmat:8
+	bare/bin/python ../tests/installed.py $(if $(filter 1,$(KERNELS)),--published) $$gpu && bare/bin/atos demo --device cpu --graph road:60 rmat:8
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -82,7 +82,9 @@ class GoOn:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if self.left and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.passed:
+            session.exitstatus = pytest.ExitCode.OK  # all have passed before
+        if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and self.left:
             session.exitstatus = SOME_LEFT
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pairwise import each_value
 from repository import CXX, ROOT
+
+from atos_py.tools.cuda_toolkit import find_cuda
 
 if TYPE_CHECKING:
     import pytest
@@ -50,6 +52,7 @@ KERNELS = (
     *("tests/fake_arrays.py", "tests/kernel_limits.py"),
 )
 LINKERS = ("nvcc", "python", "numba", "llvmlite", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink")
+TASKS = ("linalg", "operators", "graph", "features", "algorithms")  # packages that have tasks
 
 PARTS = {
     "model": Part(MODEL, ("c++",)),
@@ -66,18 +69,26 @@ PARTS = {
     "programs": Part(
         (
             *(*KERNELS, "examples/*.py", "tests/compile/test_*kernels*.py"),
-            *(
-                f"atos_py/{name}/**/*.py"
-                for name in ("arrays", "linalg", "operators", "graph", "features", "algorithms", "acc")
-            ),
+            *(f"atos_py/{name}/**/*.py" for name in ("arrays", "acc", *TASKS)),
             *(f"tests/{name}/**/*.py" for name in ("features", "algorithms", "acc")),
             *(f"tests/{name}.py" for name in ("cases", "cpu_harness", "shared_tasks", "thread_teams")),
         ),
         (*LINKERS, "numpy"),
     ),
     "wheel": Part(
-        (*CORE, "setup.py", "Makefile", "atos_py/**/*.py", "tests/installed.py"), (*LINKERS, "numpy", "cupy-cuda13x")
+        (
+            *(*CORE, "setup.py", "Makefile", "tests/installed.py", "atos_py/tools/prelink.py", "atos_py/tools/workloads.py"),
+            *(f"atos_py/{name}/**/*.py" for name in ("core", "arrays", "compile", "runtime", *TASKS)),
+        ),
+        ("nvcc", "python", "numba", "llvmlite", "numba-cuda", "numpy"),  # its linkers are those of the nvcc
     ),
+}
+TOOLS = {
+    "c++": CXX,
+    "clang++": ["clang++"],
+    "aarch64-linux-gnu-g++": ["aarch64-linux-gnu-g++"],
+    "qemu-aarch64": ["qemu-aarch64"],
+    "nvcc": [str((find_cuda() or Path()) / "bin" / "nvcc")],
 }
 # What says which tests there are, and how they run.
 HARNESS = ("tests/conftest.py", "tests/stamps.py", "tests/repository.py", "tests/pairwise.py")
@@ -100,25 +111,19 @@ def hash_files(patterns: tuple[str, ...]) -> str:
 
 @cache
 def version_of(name: str) -> str:
-    """Return the first two numbers of the version of a compiler, or else of a package; "none" if there is none."""
+    """Return the first two numbers of the version of a compiler or a package; "none" if it is not there."""
     if name == "python":
         return "{}.{}".format(*sys.version_info)
-    commands = {"c++": CXX, "nvcc": [nvcc_of_core()]}
     try:
-        said = subprocess.run([*commands.get(name, [name]), "--version"], capture_output=True, text=True, check=True).stdout
-        found = re.search(r"(?:release|version) (\d+\.\d+)", said) or re.search(r"\b(\d+\.\d+)\.\d+\b", said)
-    except (OSError, subprocess.SubprocessError):
-        try:
-            found = re.match(r"(\d+\.\d+)", metadata.version(name))
-        except metadata.PackageNotFoundError:
-            found = None
+        said = metadata.version(name) if name not in TOOLS else said_by(TOOLS[name])
+    except (OSError, subprocess.SubprocessError, metadata.PackageNotFoundError):
+        return "none"
+    found = re.search(r"(?:release|version) (\d+\.\d+)", said) or re.search(r"\b(\d+\.\d+)", said)
     return found[1] if found else "none"
 
 
-def nvcc_of_core() -> str:
-    from atos_py.tools.cuda_toolkit import find_cuda
-
-    return str((find_cuda() or Path()) / "bin" / "nvcc")
+def said_by(command: Sequence[str]) -> str:
+    return subprocess.run([*command, "--version"], capture_output=True, text=True, check=True).stdout
 
 
 class Stamp(NamedTuple):
