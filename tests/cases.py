@@ -1,4 +1,4 @@
-"""Number of cases of randomized and exhaustive tests: a few, or with ATOS_TEST_CASES=10000, as in `make test-all`, all.
+"""Number of cases of randomized and exhaustive tests: a few, or with ATOS_TEST_CASES=1200, as in `make test-all`, more.
 
 On GPUs, combinations of parameters: every two values, or with ATOS_TEST_COMBINATIONS=all, as in `make gpu-test-all`, all.
 """

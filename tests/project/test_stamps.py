@@ -14,14 +14,14 @@ import stamps
 from repository import ROOT
 from stamps import HARNESS, PARTS
 
+FIRST = {next(stamps.files_of((pattern,))) for part in PARTS.values() for pattern in (*part.files, *HARNESS)}
 INPUTS = [(name, pattern) for name, part in PARTS.items() for pattern in (*part.files, *HARNESS)]
 
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
     """A checkout with one file of each pattern, in which every part has its stamp."""
-    for _, pattern in INPUTS:
-        first = next(stamps.files_of((pattern,)))
+    for first in FIRST:
         copy = tmp_path / first.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(first, copy)
