@@ -13,7 +13,7 @@ NVCC_WHEELS = $(shell CUDA_HOME="$(CUDA_HOME)" ATOS_CPU_ONLY="$(ATOS_CPU_ONLY)" 
 .PHONY: demo test tests test-all lint docs gpu-test gpu-test-all build dist wheel-test try-wheel clean
 
 demo: build
-	$(BIN)/python -m atos_py demo
+	@$(BIN)/python -m atos_py demo
 
 # Tests run side by side, so that NumPy's products should not take all cores each.
 tests test-all gpu-test: export OPENBLAS_NUM_THREADS = 1
@@ -56,7 +56,7 @@ gpu-test-all:
 	ATOS_TEST_COMBINATIONS=all $(MAKE) gpu-test
 
 build: $(VENV)/installed
-	$(BIN)/python setup.py -q build_core
+	@$(BIN)/python setup.py -q build_core
 
 # What is published: the sdist, and the wheel of this architecture, tagged with the oldest C library that it runs with, and with
 # the package's own tasks compiled in it: by NVVM and nvJitLink of the same CUDA as the core, since those of 13.5 made kernels of
@@ -89,12 +89,16 @@ try-wheel: dist
 	bare/bin/python ../tests/installed.py $(if $(filter 1,$(KERNELS)),--published) $$gpu && bare/bin/atos demo --device cpu --graph road:60 rmat:8
 
 $(VENV)/installed: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --upgrade pip "setuptools>=77" wheel
-	$(if $(NVCC_WHEELS),$(BIN)/python -m pip install -q "$(NVCC_WHEELS)" || echo "nvcc cannot be had: building for the CPU alone")
-	{ test "$(ATOS_CPU_ONLY)" != 1 && $(BIN)/python -m pip install -q --no-build-isolation -e ".[cu13,dev,docs]"; } || \
+	@echo "setting up $(VENV): minutes, for what pip fetches and the compilers make"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --upgrade pip "setuptools>=77" wheel
+	@$(if $(NVCC_WHEELS),echo "fetching nvcc"; \
+	$(BIN)/python -m pip install -q "$(NVCC_WHEELS)" || echo "nvcc cannot be had: building for the CPU alone")
+	@$(BIN)/python setup.py -q build_core # which pip would do, but without a word
+	@echo "fetching the packages"
+	@{ test "$(ATOS_CPU_ONLY)" != 1 && $(BIN)/python -m pip install -q --no-build-isolation -e ".[cu13,dev,docs]"; } || \
 	{ echo "going on without the packages for GPUs"; $(BIN)/python -m pip install -q --no-build-isolation -e ".[dev,docs]"; }
-	touch $@
+	@touch $@
 
 clean:
 	rm -rf $(VENV) build dist docs/gallery docs/sg_execution_times.rst *.egg-info atos_py/_lib

@@ -6,10 +6,14 @@ in any case.
 
 import os
 import runpy
+import warnings
 from pathlib import Path
 from typing import Any
 
 from setuptools.build_meta import *  # noqa: F403 (every hook that is not replaced below)
+
+# A note in a box that reads like a failure, though an editable package has to come first in imports.
+warnings.filterwarnings("ignore", "Editable installation")
 
 _TOOLKIT = Path(__file__).parent / "atos_py" / "tools" / "cuda_toolkit.py"
 
