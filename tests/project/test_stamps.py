@@ -159,10 +159,10 @@ def project(tmp_path):
     return tmp_path
 
 
-def run(project: Path, *arguments: str, stamp: str = "") -> tuple[str, str]:
+def run(project: Path, *arguments: str, stamp: str = "", **settings: str) -> tuple[str, str]:
     """Run the project's tests: what it said at the end, and of the parts."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "ATOS_"))}
-    environment |= {"PYTHONPATH": str(ROOT), "ATOS_STAMP": stamp}
+    environment |= {"PYTHONPATH": str(ROOT), "ATOS_STAMP": stamp, **settings}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
     assert done.stderr == ""
@@ -210,6 +210,11 @@ def test_tests_that_are_named_are_not_left_out(project):
 def test_a_run_of_some_tests_stamps_nothing(project, arguments):
     assert "model: not stamped" in run(project, *arguments, stamp="all")[1]
     assert not (project / "tests" / "stamps.txt").exists()
+
+
+@pytest.mark.parametrize("setting", ["ATOS_TEST_PASSED", "ATOS_TEST_SECONDS"])
+def test_a_run_that_goes_on_where_one_was_stopped_stamps_nothing(project, setting):
+    assert "model: not stamped" in run(project, stamp="model", **{setting: "600"})[1]
 
 
 @pytest.mark.parametrize("line", ["assert number < 4", "pytest.skip('no compiler')"])
