@@ -57,9 +57,7 @@ TASKS = ("linalg", "operators", "graph", "features", "algorithms")  # packages t
 PARTS = {
     "model": Part(MODEL, ("c++",)),
     "mutants": Part((*MODEL, *CPP, "tests/core/test_races.py", "tests/mutation/mutants.py"), ("c++",)),
-    "sanitizers": Part(
-        (*CPP, "tests/core/test_core_cpp.py", "tests/cpp_tests.py"), ("c++", "aarch64-linux-gnu-g++", "qemu-aarch64")
-    ),
+    "cpp": Part((*CPP, "tests/core/test_core_cpp.py", "tests/cpp_tests.py"), ("c++", "aarch64-linux-gnu-g++", "qemu-aarch64")),
     "clang": Part((*CORE, "setup.py", "tests/project/test_build.py"), ("clang++", "ziglang", "nvcc")),
     "kernels": Part(
         (*KERNELS, "tests/compile/test_kernels.py", "atos_py/algorithms/bfs/tasks.py"),

@@ -43,8 +43,7 @@ def cases() -> list[Any]:
         for file, name in TESTS:
             if variant == "aarch64" and name in NOT_EMULATED:
                 continue
-            marks = () if variant == "plain" else pytest.mark.part("sanitizers")
-            result.append(pytest.param(variant, file, name, marks=marks, id=f"{variant}-{file.removeprefix('test_')}-{name}"))
+            result.append(pytest.param(variant, file, name, id=f"{variant}-{file.removeprefix('test_')}-{name}"))
     return result
 
 
@@ -104,6 +103,7 @@ def test_there_are_cpp_tests():
     assert len(set(TESTS)) == len(TESTS)
 
 
+@pytest.mark.part("cpp")
 @pytest.mark.timeout(500)
 @pytest.mark.parametrize(("variant", "file", "name"), cases())
 def test_cpp(executable, variant, file, name):
