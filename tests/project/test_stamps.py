@@ -231,3 +231,20 @@ def test_a_word_that_is_no_part_is_refused(project):
     done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "ATOS_STAMP names parts of the tests: all, model, mutants" in done.stdout + done.stderr
+
+
+def test_what_is_no_test_of_pytest_is_stamped_by_a_command(project):
+    def say(*arguments: str) -> tuple[int, str]:
+        command = [sys.executable, "tests/stamps.py", *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+        assert done.stderr == ""
+        return done.returncode, done.stdout
+
+    assert say("wheel") == (1, "part wheel: not left out: it has no stamp\n")
+    assert say("wheel", "2") == (0, "")
+    assert say("wheel")[0] == 0
+    (project / "csrc" / "source.h").touch()
+    assert say("wheel")[0] == 0
+    (project / "csrc" / "source.h").write_text("// second\n")
+    assert say("wheel") == (1, "part wheel: not left out: files that it depends on have changed\n")
