@@ -54,8 +54,7 @@ atos_status atos_release_reserved(int32_t device, void *pointer, uint64_t bytes,
 
 atos_status atos_release_memory(void) {
   return guarded([] {
-    if (StopMonitor::in_callback())
-      throw Failure(ATOS_INVALID, "a signal handler or progress function that runs during a launch cannot release memory");
+    StopMonitor::refuse_in_callback("release memory");
     cpu::release_kept();
     cuda_release_memory();
   });
@@ -74,21 +73,33 @@ atos_status atos_pointer_device(const void *pointer, int32_t *device) {
 }
 
 atos_status atos_connect(uint32_t count, const int32_t *devices) {
-  return guarded([&] { cuda_connect({devices, devices + count}); });
+  return guarded([&] {
+    StopMonitor::refuse_in_callback("connect GPUs");
+    cuda_connect({devices, devices + count});
+  });
 }
 
 atos_status atos_allocate_over(uint32_t count, const int32_t *devices, const uint64_t *borders, void **pointer) {
-  return guarded([&] { *pointer = cuda_allocate_over({devices, devices + count}, {borders, borders + count + 1}); });
+  return guarded([&] {
+    StopMonitor::refuse_in_callback("make an array over several GPUs; make it before the launch");
+    *pointer = cuda_allocate_over({devices, devices + count}, {borders, borders + count + 1});
+  });
 }
 
 void atos_release_over(void *pointer) { cuda_release_over(pointer); }
 
 atos_status atos_stream_wait(int32_t device, void *stream) {
-  return guarded([&] { backend(device).wait(stream); });
+  return guarded([&] {
+    if (device != ATOS_CPU) StopMonitor::refuse_in_callback("wait for a stream of a GPU, which may wait for the launch");
+    backend(device).wait(stream);
+  });
 }
 
 atos_status atos_program_load(int32_t device, const void *cubin, const char *symbol, atos_program **program) {
-  return guarded([&] { *program = cuda_program(device, cubin, symbol).release(); });
+  return guarded([&] {
+    StopMonitor::refuse_in_callback("load a program; launch it once before");
+    *program = cuda_program(device, cubin, symbol).release();
+  });
 }
 
 atos_status atos_program_native(uint64_t run, uint64_t idle, uint64_t each_round, int32_t checked, atos_program **program) {
@@ -154,6 +165,7 @@ static atos_shared::Part part_of(const atos_shared &shared, uint64_t at, uint64_
 
 atos_status atos_shared_create(atos_shared *shared, uint64_t at, uint64_t bytes, int32_t *file) {
   return guarded([&] {
+    StopMonitor::refuse_in_callback("share memory of a GPU");
     shared->create(part_of(*shared, at, bytes));
     *file = shared->descriptor(shared->created.size() - 1);
   });

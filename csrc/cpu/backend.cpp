@@ -179,6 +179,7 @@ private:
       }
       throw;
     }
+    for (const Run *each : runs) run.monitor.workers_stopped(each->counters->stop);
   }
 
   // Samples the counters of all devices, those of other processes too, if workers run.

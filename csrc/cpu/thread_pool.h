@@ -2,10 +2,12 @@
 #pragma once
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "host/status.h"
@@ -58,9 +60,11 @@ public:
     }
   }
 
-  // Calls f(0) to f(count - 1), each in a thread, the first in the caller's; returns when all have returned.
+  // Calls f(0) to f(count - 1), each in a thread, the first in the caller's; returns when all have returned. If some throw, it
+  // throws what the first of them did.
   void run(unsigned count, const std::function<void(unsigned)> &f) {
     start(count);
+    thrown = nullptr;
     if (count > 1) {
       std::lock_guard<std::mutex> lock(mutex);
       work = &f;
@@ -69,14 +73,24 @@ public:
       ++generation;
       wake.notify_all();
     }
-    f(0);
+    attempt(f, 0);
     if (count > 1) {
       std::unique_lock<std::mutex> lock(mutex);
       done.wait(lock, [&] { return left == 0; });
     }
+    if (thrown) std::rethrow_exception(std::exchange(thrown, nullptr));
   }
 
 private:
+  void attempt(const std::function<void(unsigned)> &f, unsigned number) noexcept {
+    try {
+      f(number);
+    } catch (...) {
+      std::lock_guard<std::mutex> lock(mutex);
+      if (!thrown) thrown = std::current_exception();
+    }
+  }
+
   void serve(unsigned number, uint64_t seen) {
     std::unique_lock<std::mutex> lock(mutex);
     for (;;) {
@@ -86,7 +100,7 @@ private:
       if (number >= num_active) continue;
       const std::function<void(unsigned)> *f = work;
       lock.unlock();
-      (*f)(number);
+      attempt(*f, number);
       lock.lock();
       if (--left == 0) done.notify_one();
     }
@@ -96,6 +110,7 @@ private:
   std::condition_variable wake, done;
   std::vector<std::thread> threads;
   const std::function<void(unsigned)> *work = nullptr;
+  std::exception_ptr thrown;         // by the work
   unsigned num_active = 0, left = 0; // threads that the work is for; those of them that still run it
   uint64_t generation = 0;
   bool closing = false;

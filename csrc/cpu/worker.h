@@ -1,6 +1,5 @@
 // CpuWorker: a thread as a worker, one lane wide, over the same queue protocol as a GPU's.
 #pragma once
-#include <chrono>
 #include <cstring>
 #include <vector>
 
@@ -9,6 +8,7 @@
 #include "cpu/program.h"
 #include "cpu/scratch.h"
 #include "cpu/thread_pool.h"
+#include "cpu/time_limit.h"
 #include "protocol/consumer.cuh"
 #include "protocol/mailbox.cuh"
 #include "protocol/producer.cuh"
@@ -26,7 +26,8 @@ public:
         queue(queue_of<bytes>(launch)),
         far_pushes({queue, static_cast<unsigned char *>(launch.far), launch.buckets, launch.blocks, launch.directory}),
         items(launch.fetch), buffer(std::max(launch.buffer, 1u)), levels(given.buckets ? buffer.size() : 0),
-        to_peers(run.peers, buffer.size()), scratch(launch.scratch, launch.unsized_scratch), longest(run.longest_batch) {
+        to_peers(run.peers, buffer.size()), scratch(launch.scratch, launch.unsized_scratch), longest(run.longest_batch),
+        limit(run.monitor) {
     consumer.begin(queue);
     producer.begin(queue);
     view.worker.buffer = buffer.data();
@@ -38,7 +39,7 @@ public:
       std::memcpy(&value, item, bytes);
       owner->push(value, level_of(priority, owner->launch.inverse_delta));
     };
-    if (given.buckets) far_pushes.look(), to_peers.look();
+    if (given.buckets) far_pushes.make_room(buffer.size()), far_pushes.look(), to_peers.look();
     view.worker.scratch = scratch.unsized();
     view.worker.scratch_bytes = launch.unsized_scratch;
     view.worker.index = run.first_worker + number;
@@ -91,7 +92,7 @@ private:
   // A persistent launch without barriers.
   void run_relaxed() {
     Backoff backoff;
-    while (!queue.stopped()) { // items under tickets that are not taken stay in the ring
+    while (!limit.stops(queue, most == 1)) { // items under tickets that are not taken stay in the ring
       if (view.worker.count && run_local()) continue;
       if (consumer.claimed == 0) consumer.claim(queue, claim_size(load(&queue.counters->head)));
       if (const unsigned got = take_ready()) {
@@ -206,7 +207,7 @@ private:
   }
 
   void run_round(uint64_t round_end) {
-    while (!queue.stopped()) {
+    while (!limit.stops(queue, most == 1)) {
       if (given.buckets && move_far_chunk(false)) continue;
       if (consumer.claimed == 0) {
         uint64_t *head = &queue.counters->head;
@@ -278,10 +279,8 @@ private:
     }
   }
 
-  // Calls idle; returns the number of its pushes.
+  // Calls idle, or another function that has no item; returns the number of its pushes.
   uint64_t run_idle() { return run_between(program.idle); }
-
-  // The same of another function that has no item.
   uint64_t run_between(RunIdle function) {
     const uint64_t before = pushed;
     function(&view.worker, given.arguments);
@@ -320,8 +319,6 @@ private:
     levels[size_t(view.worker.count++)] = level;
   }
 
-  bool keeps_items() const { return given.persistent && !given.barrier; }
-
   // After a batch: stores what is far or of other devices, and gives the ring what is near: all, or the oldest ones as far as
   // workers wait for them, or as they are more than a worker may keep.
   void settle_pushes() {
@@ -330,7 +327,7 @@ private:
     const uint64_t n = uint64_t(view.worker.count);
     pushed += n - kept;
     kept = n;
-    if (!keeps_items() || queue.stopped()) return give(n);
+    if (!given.persistent || given.barrier || queue.stopped()) return give(n);
     const int64_t demand = launch.shares ? int64_t(load(&queue.counters->head) - tail()) : 0;
     const uint64_t surplus = n - std::min<uint64_t>(n, launch.local_items);
     const uint64_t given_away = std::max(surplus, demand > 0 ? std::min(uint64_t(demand), n / 2) : 0);
@@ -445,6 +442,7 @@ private:
   uint64_t ran = 0, pushed = 0, local_items = 0, items_donated = 0, ran_by[ATOS_MAX_KINDS] = {};
   std::atomic<uint32_t> &longest; // batch of any worker
   unsigned most = 1, batches = 0, steps = 0, local_steps = 0;
+  TimeLimit limit;
 };
 
 } // namespace atos

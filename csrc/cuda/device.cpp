@@ -72,9 +72,9 @@ void CudaDevice::refuse_if_stuck() {
     throw Failure(ATOS_BUSY, format("GPU %d is held by a kernel with a task that was asked to stop, and still runs", index));
 }
 
-void CudaDevice::add_stuck(const std::vector<StuckKernel> &kernels) {
+void CudaDevice::add_stuck(const StuckKernel &kernel) noexcept {
   std::lock_guard<std::mutex> lock(guard);
-  stuck_kernels.insert(stuck_kernels.end(), kernels.begin(), kernels.end());
+  stuck_kernels.push_back(kernel); // for which begin_run has made room
   has_stuck_kernels = true;
 }
 
@@ -95,25 +95,72 @@ void CudaDevice::let_reach(const CudaDevice &other) {
   reaching.push_back(other.handle);
 }
 
-void CudaDevice::begin_run() {
+void CudaDevice::begin_run(bool for_host) {
   std::unique_lock<std::shared_mutex> begins(beginning);
   std::lock_guard<std::mutex> lock(guard);
-  ++open_runs;
+  stuck_kernels.reserve(stuck_kernels.size() + (runs + 1) * ATOS_MAX_STREAMS);
+  ++runs;
+  runs_for_host += for_host;
 }
 
-void CudaDevice::end_run() noexcept {
-  std::vector<std::function<void()>> due;
+void CudaDevice::end_run(bool for_host) noexcept {
   {
     std::lock_guard<std::mutex> lock(guard);
-    if (--open_runs == 0) due.swap(unreleased);
+    --runs;
+    runs_for_host -= for_host;
+    if (unreleased.empty()) return;
   }
-  if (stuck()) return;
-  for (const auto &release : due) release_unless_run(release); // another run may have begun
+  if (driver().cuCtxPushCurrent(context) != CUDA_SUCCESS) return;
+  release_due();
+  CUcontext popped;
+  driver().cuCtxPopCurrent(&popped);
 }
 
 bool CudaDevice::has_run() {
   std::lock_guard<std::mutex> lock(guard);
-  return open_runs;
+  return runs_for_host || StopMonitor::in_callback();
+}
+
+CUevent CudaDevice::event_of_all() const noexcept {
+  const Driver &d = driver();
+  CUevent event = nullptr;
+  if (d.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return nullptr;
+  if (d.cuCtxRecordEvent(context, event) == CUDA_SUCCESS) return event;
+  d.cuEventDestroy(event);
+  return nullptr;
+}
+
+bool CudaDevice::waits_for_all() noexcept { return driver().cuCtxSynchronize() == CUDA_SUCCESS; }
+
+void CudaDevice::release_due() noexcept {
+  if (stuck()) return;
+  std::shared_lock<std::shared_mutex> none_begins(beginning);
+  std::vector<PutOff> due;
+  {
+    std::lock_guard<std::mutex> lock(guard);
+    if (unreleased.empty()) return;
+    if (!runs) due.swap(unreleased);
+  }
+  if (!due.empty() && !waits_for_all()) return;
+  for (const PutOff &each : due) {
+    each.release();
+    if (each.unused) driver().cuEventDestroy(each.unused);
+  }
+  for (PutOff each; take_unused(&each);) {
+    each.release();
+    driver().cuEventDestroy(each.unused);
+  }
+}
+
+// Takes a release whose event has come. Later events come later.
+bool CudaDevice::take_unused(PutOff *found) noexcept {
+  std::lock_guard<std::mutex> lock(guard);
+  const auto first =
+      std::find_if(unreleased.begin(), unreleased.end(), [](const PutOff &each) { return each.unused != nullptr; });
+  if (first == unreleased.end() || driver().cuEventQuery(first->unused) != CUDA_SUCCESS) return false;
+  *found = std::move(*first);
+  unreleased.erase(first);
+  return true;
 }
 
 } // namespace atos::cuda

@@ -92,13 +92,15 @@ public:
   // Whether a kernel that did not stop holds the GPU: any call that waits for the GPU would then wait for that kernel.
   bool stuck();
   void refuse_if_stuck();
-  void add_stuck(const std::vector<StuckKernel> &kernels);
+  void add_stuck(const StuckKernel &kernel) noexcept; // of a run
 
-  // Runs that wait for items from the host. A call that waits for all that the GPU runs would wait for them, and they perhaps
-  // for its caller. No run begins during such a call, and those that release something are put off until no run is open. The
-  // context has to be current wherever a call is made, and at the end of a run.
-  void begin_run();
-  void end_run() noexcept;
+  // The launches whose kernels may run: some, `for_host`, wait for items from the host.
+  void begin_run(bool for_host);
+  void end_run(bool for_host) noexcept;
+
+  // Whether the calling thread must not wait for all that the GPU runs: a run waits for the host, perhaps for this thread, or
+  // this thread is in the callback of a launch, which it serves. `call_unless_run` then does not call, and returns false. No
+  // run begins during a call. The context has to be current.
   bool has_run();
   template <class Call> bool call_unless_run(Call call) {
     std::shared_lock<std::shared_mutex> none_begins(beginning);
@@ -106,10 +108,26 @@ public:
     call();
     return true;
   }
+
+  // Releases something that is in no use, which may take a wait for all that the GPU runs. While there are runs it is put off.
+  // The context has to be current.
   template <class Release> void release_unless_run(Release release) noexcept {
     std::shared_lock<std::shared_mutex> none_begins(beginning);
-    if (!put_off(release)) release();
+    if (!put_off(release, false)) release();
   }
+  // The same for memory that streams of any library may still use, where `release` itself waits for nothing: waits for all that
+  // the GPU runs. While there are runs it is put off until what the GPU runs now has ended.
+  template <class Release> void release_when_unused(Release release) noexcept {
+    {
+      std::shared_lock<std::shared_mutex> none_begins(beginning);
+      if (!put_off(release, true)) {
+        if (waits_for_all()) release();
+        return;
+      }
+    }
+    release_due(); // of others
+  }
+  void release_due() noexcept; // what was put off, as far as it is time
 
   // The GPUs that reach the memory of this one, with it: those that are mapped for them and for it.
   std::vector<CUmemAccessDesc> access();
@@ -127,20 +145,29 @@ private:
   std::vector<CUdevice> reaching;         // others that reach its memory
   CUevent cleared = nullptr;              // when memory was cleared last
   std::atomic<bool> has_stuck_kernels{false};
+  // A release that was put off until an event, or, if that is null, until there is no run.
+  struct PutOff {
+    CUevent unused;
+    std::function<void()> release;
+  };
   std::shared_mutex beginning; // held by a run while it begins, and shared by calls during which none shall
-  unsigned open_runs = 0;
-  std::vector<std::function<void()>> unreleased;
+  unsigned runs = 0, runs_for_host = 0;
+  std::vector<PutOff> unreleased;
 
-  // Keeps a release for the end of the runs that are open; false if there is none.
-  template <class Release> bool put_off(const Release &release) noexcept {
+  // Keeps a release for later; false if there is no run.
+  template <class Release> bool put_off(const Release &release, bool by_event) noexcept {
     std::lock_guard<std::mutex> lock(guard);
-    if (!open_runs) return false;
+    if (!runs) return false;
     try {
-      unreleased.emplace_back(release);
+      unreleased.push_back({nullptr, release});
+      if (by_event) unreleased.back().unused = event_of_all();
     } catch (const std::bad_alloc &) { // then it is never released
     }
     return true;
   }
+  bool take_unused(PutOff *found) noexcept;
+  CUevent event_of_all() const noexcept; // when what the GPU runs now has ended; null if the driver has no such event
+  static bool waits_for_all() noexcept;  // false if the context is lost
 };
 
 } // namespace atos::cuda

@@ -8,10 +8,12 @@
 
 #include "cuda/kernel_monitor.h"
 #include "cuda/launch.h"
+#include "cuda/running_kernels.h"
 
 namespace atos::cuda {
+namespace {
 
-void run_discrete(CudaDevice &device, Run &run) {
+void run_kernels(CudaDevice &device, Run &run) {
   device.refuse_if_stuck();
   ScopedContext current(device.context);
   const Driver &d = driver();
@@ -26,14 +28,16 @@ void run_discrete(CudaDevice &device, Run &run) {
   check(d.cuStreamSynchronize(caller_stream), "launching");
 
   uint64_t begin = run.counters->head, tail = run.first_end;
-  uint64_t rounds = 0, sequence = 0, latest[ATOS_MAX_STREAMS] = {}; // kernels are numbered from 1; the latest of each stream
-  for (uint32_t s = 0; s < streams; ++s) resources.records[s] = CompletionRecord{};
+  uint64_t rounds = 0, sequence = 0; // kernels are numbered from 1
+  for (uint32_t s = 0; s < streams; ++s) {
+    resources.records[s] = CompletionRecord{};
+    run.pending_kernels.emplace_back(&resources.records[s], 0); // the latest of each stream
+  }
   bool stop = false, idle_called = false;
-  run.pending_kernels.clear();
   for (unsigned polls = 0;; ++polls) {
     uint32_t running = 0, vacant = 0;
     for (uint32_t s = 0; s < streams; ++s) {
-      if (__atomic_load_n(&resources.records[s].sequence, __ATOMIC_ACQUIRE) != latest[s]) {
+      if (!has_completed(run.pending_kernels[s])) {
         ++running;
         continue;
       }
@@ -48,8 +52,6 @@ void run_discrete(CudaDevice &device, Run &run) {
     if (running == 0 && (stop || (quiescent && (!launch.idle || idle_called)))) break;
     if (polls >= kPollsBetweenChecks) {
       polls = 0;
-      run.pending_kernels.clear();
-      for (uint32_t s = 0; s < streams; ++s) run.pending_kernels.emplace_back(&resources.records[s], latest[s]);
       for (uint32_t s = 0; s < streams; ++s) stop |= poll_launch(device, run, stream_of(s));
       continue;
     }
@@ -65,8 +67,9 @@ void run_discrete(CudaDevice &device, Run &run) {
     run.kernel.round_end = begin = tail;
     run.kernel.stream = vacant;
     run.kernel.record = &resources.records[vacant];
-    run.kernel.sequence = latest[vacant] = ++sequence;
+    run.kernel.sequence = ++sequence;
     start_kernel(device, run, stream_of(vacant));
+    run.pending_kernels[vacant].second = sequence;
     polls += kPollsBetweenChecks / 64; // a launch takes the time of many polls
   }
   if (!one_stream)
@@ -74,10 +77,17 @@ void run_discrete(CudaDevice &device, Run &run) {
   check(d.cuEventRecord(resources.stop, caller_stream), "reading the clock");
   if (run.monitor.stopped()) check(d.cuStreamSynchronize(resources.control), "stopping the workers");
   download(device, run, caller_stream);
+  run.monitor.workers_stopped(run.counters->stop);
   if (stop && run.monitor.stopped()) run.counters->stop |= kStopAsked; // perhaps no kernel ran to see it
   run.counters->head = begin;
   run.counters->rounds += rounds;
   run.stale = true;
+}
+
+} // namespace
+
+void run_discrete(CudaDevice &device, Run &run) {
+  RunningKernels({&run}).look_after([&] { run_kernels(device, run); });
 }
 
 } // namespace atos::cuda

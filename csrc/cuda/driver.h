@@ -50,6 +50,8 @@ namespace atos::cuda {
   X(cuMemFreeHost, 2000)                                                                                                       \
   X(cuMemcpy, 4000)                                                                                                            \
   X(cuMemcpyPeer, 4000)                                                                                                        \
+  X(cuMemcpyAsync, 4000)                                                                                                       \
+  X(cuMemcpyPeerAsync, 4000)                                                                                                   \
   X(cuMemcpyHtoDAsync, 3020)                                                                                                   \
   X(cuMemcpyDtoHAsync, 3020)                                                                                                   \
   X(cuMemsetD8, 3020)                                                                                                          \
@@ -73,7 +75,9 @@ namespace atos::cuda {
   X(cuEventDestroy, 4000)                                                                                                      \
   X(cuEventRecord, 2000)                                                                                                       \
   X(cuEventSynchronize, 2000)                                                                                                  \
-  X(cuEventElapsedTime, 12080)
+  X(cuEventQuery, 2000)                                                                                                        \
+  X(cuEventElapsedTime, 12080)                                                                                                 \
+  X(cuCtxRecordEvent, 12050)
 
 struct Driver {
 // Members have the names that cuda.h gives: a macro there (cuMemAlloc as cuMemAlloc_v2) renames the member and its uses alike.

@@ -45,13 +45,7 @@ bool poll_launch(CudaDevice &device, Run &run, CUstream stream) {
   check_running(stream);
   atos_sample now{};
   const bool known = run.launch.progress && run.monitor.callback_due() && can_observe(device) && observe(device, run, &now);
-  try {
-    if (!run.monitor.poll(known ? &now : nullptr)) return false;
-  } catch (...) { // the kernels do not stop
-    device.add_stuck(run.pending_kernels);
-    abandon_resources(device);
-    throw;
-  }
+  if (!run.monitor.poll(known ? &now : nullptr)) return false;
   send_stop(device, run);
   return true;
 }

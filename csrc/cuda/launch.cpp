@@ -4,6 +4,9 @@
 #if ATOS_HAS_CUDA
 #include "cuda/launch.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include "cuda/program.h"
 
 namespace atos::cuda {
@@ -24,11 +27,20 @@ void download(CudaDevice &device, Run &run, CUstream stream) {
   *run.counters = *resources.counters;
 }
 
-void start_kernel(CudaDevice &device, const Run &run, CUstream stream) {
+// Ticks of the GPU's clock until the workers' time limit, at least one; 0 without a limit, or if it is weeks away.
+static uint32_t ticks_left(const StopMonitor &monitor) {
+  if (monitor.time_limit() == StopMonitor::Clock::time_point::max()) return 0;
+  const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(monitor.time_limit() - StopMonitor::Clock::now());
+  const int64_t ticks = left.count() >> kTickShift;
+  return ticks >= kMostTicks ? 0 : uint32_t(std::max<int64_t>(ticks, 0) + 1);
+}
+
+void start_kernel(CudaDevice &device, Run &run, CUstream stream) {
   device.wait_for_clearing(stream);
+  run.kernel.time_limit = ticks_left(run.monitor);
   Arguments arguments;
   __builtin_memcpy(arguments.word, run.launch.arguments, run.launch.argument_words * 8);
-  void *parameters[] = {const_cast<Launch *>(&run.kernel), &arguments};
+  void *parameters[] = {&run.kernel, &arguments};
   const uint32_t shared = shared_bytes(run.launch, run.item_bytes, run.kernel.buffer, run.kernel.peer_count);
   const CUfunction function = static_cast<CudaProgram *>(run.program)->function;
   const uint32_t threads = run.launch.threads;

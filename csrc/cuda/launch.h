@@ -9,7 +9,7 @@ void upload(CudaDevice &device, Run &run, CUstream stream);
 void download(CudaDevice &device, Run &run, CUstream stream);
 
 // The kernel begins after what the stream had before, and when all memory is cleared that was allocated.
-void start_kernel(CudaDevice &device, const Run &run, CUstream stream);
+void start_kernel(CudaDevice &device, Run &run, CUstream stream);
 
 void start_clock(CudaDevice &device, CUstream stream);
 double stop_clock(CudaDevice &device); // milliseconds

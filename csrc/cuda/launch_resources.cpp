@@ -12,7 +12,12 @@ class FreeLaunchResources {
 public:
   explicit FreeLaunchResources(int32_t) {}
 
-  void give_back(const LaunchResources &resources) {
+  void make_room() { // for one more to be given back
+    std::lock_guard<std::mutex> lock(guard);
+    unused.reserve(++made);
+  }
+
+  void give_back(const LaunchResources &resources) noexcept {
     std::lock_guard<std::mutex> lock(guard);
     unused.push_back(resources);
   }
@@ -32,6 +37,7 @@ public:
 private:
   std::mutex guard;
   std::vector<LaunchResources> unused;
+  size_t made = 0;
 };
 
 // The resources of one thread, by device; they are left to others when it ends.
@@ -73,6 +79,7 @@ LaunchResources &resources_of_thread(CudaDevice &device) {
   if (resources.records) return resources;
   // Resumes after a part that the driver refused before.
   const Driver &d = driver();
+  if (!resources.start) instance_of_device<FreeLaunchResources>(device.index).make_room();
   for (CUevent *event : {&resources.start, &resources.stop})
     if (!*event) check(d.cuEventCreate(event, CU_EVENT_DEFAULT), "making an event");
   make_streams(resources, kStreams);

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "cuda/launch_resources.h"
 #include "cuda/memory_pool.h"
 #include "cuda/shared_memory.h"
 #include "cuda/spread_memory.h"
@@ -20,14 +21,26 @@ namespace {
 constexpr uint64_t kStaged = 1 << 20;  // bytes that are copied at once
 constexpr uint64_t kStrided = 1 << 12; // elements that are filled word by word
 
+// The stream for the copies of the calling thread: the legacy one or, in the callback of a launch, one that does not wait for
+// its kernels. The device's context has to be current.
+CUstream stream_of_caller(CudaDevice &device) {
+  return StopMonitor::in_callback() ? resources_of_thread(device).control : CU_STREAM_LEGACY;
+}
+
+void copy_in(CUstream stream, CUdeviceptr to, CUdeviceptr from, uint64_t bytes, const char *doing) {
+  const Driver &d = driver();
+  check(stream == CU_STREAM_LEGACY ? d.cuMemcpy(to, from, bytes) : d.cuMemcpyAsync(to, from, bytes, stream), doing);
+}
+
 // Fills memory beside a run, which may hold all multiprocessors: by the copy engines, since a memset may be a kernel.
-void fill_by_copies(CUdeviceptr at, const void *element, uint64_t element_bytes, uint64_t count) {
+void fill_by_copies(CudaDevice &device, CUdeviceptr at, const void *element, uint64_t element_bytes, uint64_t count) {
+  const CUstream stream = stream_of_caller(device);
   const uint64_t most = std::min(count, kStaged / element_bytes), bytes = count * element_bytes;
   std::vector<unsigned char> part(most * element_bytes);
   for (uint64_t i = 0; i < most; ++i) std::memcpy(&part[i * element_bytes], element, element_bytes);
   for (uint64_t done = 0; done < bytes; done += part.size())
-    check(driver().cuMemcpy(at + done, address(part.data()), std::min<uint64_t>(part.size(), bytes - done)), "filling");
-  check(driver().cuStreamSynchronize(CU_STREAM_LEGACY), "filling");
+    copy_in(stream, at + done, address(part.data()), std::min<uint64_t>(part.size(), bytes - done), "filling");
+  check(driver().cuStreamSynchronize(stream), "filling");
 }
 
 // Fills memory with elements of several words: the first ones by a strided column of each word, which is slow, and the others
@@ -46,7 +59,7 @@ void *allocate(CudaDevice &device, uint64_t bytes, bool cleared) {
   device.refuse_if_stuck();
   ScopedContext current(device.context);
   CUdeviceptr pointer = 0;
-  const CUresult result = pool_of(device).allocate(&pointer, bytes ? bytes : 1);
+  const CUresult result = pool_of(device).allocate(&pointer, bytes ? bytes : 1, stream_of_caller(device));
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     size_t free_bytes = 0, total = 0;
     driver().cuMemGetInfo(&free_bytes, &total);
@@ -57,7 +70,9 @@ void *allocate(CudaDevice &device, uint64_t bytes, bool cleared) {
   check(result, "allocating memory");
   const unsigned char zero = 0;
   if (device.has_run()) {
-    if (cleared) fill_by_copies(pointer, &zero, 1, bytes);
+    if (cleared) fill_by_copies(device, pointer, &zero, 1, bytes);
+    else if (StopMonitor::in_callback()) // the stream is not the one that others expect the memory in
+      check(driver().cuStreamSynchronize(stream_of_caller(device)), "allocating memory");
   } else {
     if (cleared) check(driver().cuMemsetD8(pointer, 0, bytes ? bytes : 1), "clearing memory");
     device.note_clearing(); // or that the memory is there, in the order of the stream
@@ -97,18 +112,19 @@ void release_reserved(CudaDevice &device, const AddressRange &range, uint64_t le
 void release(CudaDevice &device, void *pointer) noexcept {
   if (device.stuck()) return;
   if (driver().cuCtxPushCurrent(device.context) != CUDA_SUCCESS) return; // the context is lost, and the memory with it
-  device.release_unless_run([&device, pointer] { pool_of(device).free(address(pointer)); });
+  pool_of(device).free(address(pointer));
   CUcontext popped;
   driver().cuCtxPopCurrent(&popped);
 }
 
 namespace {
 
-// The mailboxes of a device that are not in use.
+// The mailboxes of a device that are not in use. There is room for all that were made, so that none is too many to give back.
 struct FreeMailboxes {
   explicit FreeMailboxes(int32_t) {}
   std::mutex guard;
   std::vector<MailboxMemory> unused;
+  size_t made = 0;
 };
 
 } // namespace
@@ -123,12 +139,16 @@ MailboxMemory make_mailbox(CudaDevice &device) {
       free.unused.pop_back();
       return memory;
     }
+    free.unused.reserve(free.made + 1);
+    ++free.made;
   }
   ScopedContext current(device.context);
   CUstream stream = nullptr;
   void *pinned = nullptr;
-  check(driver().cuMemAllocHost(&pinned, mailbox_bytes(kMostItemBytes)), "allocating pinned memory");
   check(driver().cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "making a stream");
+  const CUresult result = driver().cuMemAllocHost(&pinned, mailbox_bytes(kMostItemBytes));
+  if (result != CUDA_SUCCESS) driver().cuStreamDestroy(stream);
+  check(result, "allocating pinned memory");
   return {static_cast<Mailbox *>(pinned), stream};
 }
 
@@ -154,15 +174,17 @@ uint64_t bytes_of_one_memory(const void *pointer) {
 }
 
 // Copies memory each end of which is of one GPU, or of the host.
-void copy_part(void *to, const void *from, uint64_t bytes) {
+void copy_part(CUstream stream, void *to, const void *from, uint64_t bytes) {
+  const Driver &d = driver();
   const int32_t target = device_reaching(address(to), device_of_pointer(to));
   const int32_t source = device_reaching(address(from), device_of_pointer(from));
   // Memory of a pool is for its own GPU alone, so that cuMemcpy cannot reach that of another.
-  if (target != source && target != ATOS_CPU && source != ATOS_CPU)
-    check(driver().cuMemcpyPeer(address(to), instance_of_device<CudaDevice>(target).context, address(from),
-                                instance_of_device<CudaDevice>(source).context, bytes),
-          "copying");
-  else check(driver().cuMemcpy(address(to), address(from), bytes), "copying");
+  if (target == source || target == ATOS_CPU || source == ATOS_CPU)
+    return copy_in(stream, address(to), address(from), bytes, "copying");
+  const CUcontext there = instance_of_device<CudaDevice>(target).context, here = instance_of_device<CudaDevice>(source).context;
+  check(stream == CU_STREAM_LEGACY ? d.cuMemcpyPeer(address(to), there, address(from), here, bytes)
+                                   : d.cuMemcpyPeerAsync(address(to), there, address(from), here, bytes, stream),
+        "copying");
 }
 
 } // namespace
@@ -171,13 +193,14 @@ void copy(CudaDevice &device, void *to, const void *from, uint64_t bytes) {
   if (!bytes) return;
   device.refuse_if_stuck();
   ScopedContext current(device.context);
+  const CUstream stream = stream_of_caller(device);
   for (uint64_t done = 0, some; done < bytes; done += some) {
     unsigned char *target = static_cast<unsigned char *>(to) + done;
     const unsigned char *source = static_cast<const unsigned char *>(from) + done;
     some = std::min({bytes - done, bytes_of_one_memory(target), bytes_of_one_memory(source)});
-    copy_part(target, source, some);
+    copy_part(stream, target, source, some);
   }
-  check(driver().cuStreamSynchronize(CU_STREAM_LEGACY), "copying");
+  check(driver().cuStreamSynchronize(stream), "copying");
 }
 
 void fill(CudaDevice &device, void *to, const void *element, uint32_t element_bytes, uint64_t count) {
@@ -191,7 +214,7 @@ void fill(CudaDevice &device, void *to, const void *element, uint32_t element_by
   }
   const Driver &d = driver();
   const CUdeviceptr at = address(to);
-  if (device.has_run()) return fill_by_copies(at, element, element_bytes, count);
+  if (device.has_run()) return fill_by_copies(device, at, element, element_bytes, count);
   uint32_t words[4] = {};
   __builtin_memcpy(words, element, element_bytes < 16 ? element_bytes : 16);
   switch (element_bytes) {

@@ -13,7 +13,7 @@ void *reserve(CudaDevice &device, uint64_t *bytes, uint64_t least);
 // Keeps it for the next who asks, unless it was written: its pages would stay.
 void release_reserved(CudaDevice &device, const AddressRange &range, uint64_t least, bool written) noexcept;
 
-// Does nothing while a kernel is stuck: freeing memory would wait for it. During a run that waits for the host it is put off.
+// Does nothing while a kernel is stuck: freeing memory would wait for it. During a launch it is put off.
 void release(CudaDevice &device, void *pointer) noexcept;
 
 // Pinned memory and a stream for a mailbox. They are slow to make and to free, which may wait for kernels: those that are
@@ -22,6 +22,7 @@ MailboxMemory make_mailbox(CudaDevice &device);
 void release_mailbox(CudaDevice &device, const MailboxMemory &memory) noexcept;
 void free_unused_mailboxes(CudaDevice &device);
 
+// In the callback of a launch these do not wait for its kernels: what they see is of that moment.
 void copy(CudaDevice &device, void *to, const void *from, uint64_t bytes);
 void fill(CudaDevice &device, void *to, const void *element, uint32_t element_bytes, uint64_t count);
 

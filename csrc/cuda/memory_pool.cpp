@@ -26,14 +26,17 @@ MemoryPool::MemoryPool(int32_t index) : device(instance_of_device<CudaDevice>(in
   check(d.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold), "making a memory pool");
 }
 
-CUresult MemoryPool::allocate(CUdeviceptr *pointer, size_t bytes) {
+CUresult MemoryPool::allocate(CUdeviceptr *pointer, size_t bytes, CUstream stream) {
   const Driver &d = driver();
+  device.release_due();
   const auto once = [&] {
-    return pool ? d.cuMemAllocFromPoolAsync(pointer, bytes, pool, CU_STREAM_LEGACY) : d.cuMemAlloc(pointer, bytes);
+    return pool ? d.cuMemAllocFromPoolAsync(pointer, bytes, pool, stream) : d.cuMemAlloc(pointer, bytes);
   };
   const CUresult result = once();
   if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
-  return device.call_unless_run([&] { give_back(); }) ? once() : result; // giving back may wait for a run
+  if (!device.call_unless_run([&] { d.cuCtxSynchronize(); })) return result; // it may wait for a run
+  device.release_due();
+  return device.call_unless_run([&] { give_back(); }) ? once() : result;
 }
 
 void MemoryPool::share_with(const CudaDevice &other) {
@@ -43,14 +46,12 @@ void MemoryPool::share_with(const CudaDevice &other) {
 }
 
 void MemoryPool::free(CUdeviceptr pointer) noexcept {
-  const Driver &d = driver();
-  if (d.cuCtxSynchronize() != CUDA_SUCCESS) return; // the context is lost, and the memory with it
-  if (!pool) {
-    d.cuMemFree(pointer);
-    return;
-  }
-  d.cuMemFreeAsync(pointer, CU_STREAM_LEGACY);
-  if (unused() > most_unused) trim(most_unused);
+  if (!pool)
+    return device.release_unless_run([pointer] {
+      if (driver().cuCtxSynchronize() == CUDA_SUCCESS) driver().cuMemFree(pointer); // or the context is lost
+    });
+  device.release_when_unused([this, pointer] { driver().cuMemFreeAsync(pointer, CU_STREAM_LEGACY); });
+  if (unused() > most_unused) device.release_unless_run([this] { trim(most_unused); }); // which waits for the stream
 }
 
 uint64_t MemoryPool::attribute(CUmemPool_attribute what) const noexcept {

@@ -12,10 +12,10 @@ class MemoryPool {
 public:
   explicit MemoryPool(int32_t index);
 
-  // In the order of the legacy stream; empties the pool and tries again if there is too little memory.
-  CUresult allocate(CUdeviceptr *pointer, size_t bytes);
+  // In the order of a stream; empties the pool and tries again if there is too little memory.
+  CUresult allocate(CUdeviceptr *pointer, size_t bytes, CUstream stream);
 
-  // Waits for all that runs on the GPU, as cuMemFree does, since any stream may still use the memory.
+  // When all streams that use the memory have done so, which is waited for; during a launch some time later.
   void free(CUdeviceptr pointer) noexcept;
 
   // Lets another GPU reach all memory of the pool, now and later.

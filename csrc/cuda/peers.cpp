@@ -7,16 +7,16 @@
 #include <algorithm>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "cuda/kernel_monitor.h"
 #include "cuda/launch.h"
 #include "cuda/memory_pool.h"
 #include "cuda/program.h"
+#include "cuda/running_kernels.h"
 
 namespace atos::cuda {
 namespace {
-
-constexpr std::chrono::seconds kPatience{1}; // with workers that are stopped since another GPU has failed
 
 CudaDevice &gpu_of(const Run &run) { return instance_of_device<CudaDevice>(run.program->device); }
 
@@ -32,12 +32,6 @@ struct Place {
       : gpu(gpu_of(run)), current(gpu.context), resources(resources_of_thread(gpu)), record(resources.records[run.place]),
         stream(resources.streams[run.place]) {}
 };
-
-// In place of that of a kernel that never began, or will never end.
-const CompletionRecord &ended_record() {
-  static const CompletionRecord record{};
-  return record;
-}
 
 bool has_ended(const Run &run) { return has_completed(run.pending_kernels[0]); }
 bool all_ended(const Runs &runs) {
@@ -114,40 +108,6 @@ void look_after(const Runs &runs) {
   }
 }
 
-// After a failure: asks what runs to stop, also at a barrier, where others will not arrive, and waits for a while.
-void stop_rest(const Runs &runs) {
-  const auto deadline = StopMonitor::Clock::now() + kPatience;
-  while (!all_ended(runs) && StopMonitor::Clock::now() < deadline)
-    for (const auto &run : runs) {
-      if (has_ended(*run)) continue;
-      try {
-        const Place at(*run);
-        *at.resources.stop_word = (kStopAsked | kStopGone) >> 32;
-        check_running(at.stream);
-        send_stop(at.gpu, *run);
-      } catch (const Failure &) { // its GPU is the one that failed
-        run->pending_kernels[0] = {&ended_record(), 0};
-      }
-    }
-}
-
-// Keeps what the kernels use that have not ended. What any of them has left is recovered when all have.
-void leave_behind(const Runs &runs) {
-  std::vector<StuckKernel> all;
-  for (const auto &run : runs)
-    if (!has_ended(*run)) all.push_back(run->pending_kernels[0]);
-  for (const auto &run : runs) {
-    CudaDevice &gpu = gpu_of(*run);
-    if (!has_ended(*run)) gpu.add_stuck({run->pending_kernels[0]});
-  }
-  runs[0]->left_behind = true;
-  for (const auto &run : runs) {
-    if (all.empty()) *resources_of_thread(gpu_of(*run)).stop_word = kStopAsked >> 32;
-    else abandon_resources(gpu_of(*run));
-    run->pending_kernels = all; // no queue is recovered before all have ended
-  }
-}
-
 } // namespace
 
 void connect(const std::vector<CudaDevice *> &gpus) {
@@ -202,28 +162,29 @@ void provide_peers(const Runs &runs) {
 }
 
 void run_peers(const Runs &runs, bool collects) {
-  for (const auto &run : runs) upload_table(*run);
-  for (const auto &run : runs) run->pending_kernels = {{&ended_record(), 0}};
-  try {
+  std::vector<Run *> all;
+  for (const auto &run : runs) all.push_back(run.get());
+  RunningKernels(all).look_after([&] {
+    for (const auto &run : runs) upload_table(*run);
+    for (const auto &run : runs) run->pending_kernels = {{&ended_record(), 0}};
     for (const auto &run : runs) {
       const Place at(*run);
       start_kernel(at.gpu, *run, at.stream);
-      run->pending_kernels = {{&at.record, 1}};
+      run->pending_kernels[0] = {&at.record, 1};
     }
-    const Place first(*runs[0]);
-    check(driver().cuEventRecord(first.resources.stop, first.stream), "launching");
+    {
+      const Place first(*runs[0]);
+      check(driver().cuEventRecord(first.resources.stop, first.stream), "launching");
+    }
     look_after(runs);
-  } catch (const Failure &failure) {
-    if (failure.status != ATOS_STUCK) stop_rest(runs);
-    leave_behind(runs);
-    throw;
-  }
-  for (const auto &run : runs) {
-    const Place at(*run);
-    check(driver().cuStreamSynchronize(at.resources.control), "stopping the workers");
-    *at.resources.stop_word = kStopAsked >> 32;
-  }
-  if (collects) collect_peers(runs);
+    for (const auto &run : runs) {
+      const Place at(*run);
+      check(driver().cuStreamSynchronize(at.resources.control), "stopping the workers");
+      *at.resources.stop_word = kStopAsked >> 32;
+      runs[0]->monitor.workers_stopped(at.record.stop);
+    }
+    if (collects) collect_peers(runs);
+  });
 }
 
 void collect_peers(const Runs &runs) {

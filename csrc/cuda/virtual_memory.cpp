@@ -53,6 +53,7 @@ CudaGrowableRange::~CudaGrowableRange() {
 void CudaGrowableRange::extend(uint64_t size) {
   if (size <= mapped) return;
   const Driver &d = driver();
+  parts.reserve(parts.size() + 1);
   Part part{0, mapped, (size - mapped + granularity - 1) / granularity * granularity};
   check(d.cuMemCreate(&part.handle, part.size, &properties, 0), "asking for memory");
   parts.push_back(part);

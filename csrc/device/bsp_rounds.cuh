@@ -193,6 +193,7 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
       // The last block decides for all. Were each to look at `stop` itself, a slow one could see what a fast one has set in
       // the next round already, and leave it waiting.
       const bool is_over = grid_barrier(launch, counters, helps, &header->marked, each_round, [&] {
+        this->stop_by_clock(); // small rounds look for no stop elsewhere
         if (has_peers()) {
           if (!has_each_round()) peers_of(launch).close_round(has_buckets());
           peers_of(launch).open_round([&] { return has_buckets() && this->open_next_bucket_of_peers(); });

@@ -28,6 +28,7 @@ template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push_with_level(const 
     (is_near ? levels() : far_levels())[at] = level;
     return;
   }
+  limit_count(is_near ? &header->pushes : &far.pushes, at);
   fence();
   // Each lane by itself. Lanes that shared these atomics, by masks of those that were here together, have hung.
   const FarItems<bytes> items = far_items_of_owner(owner_of(item));

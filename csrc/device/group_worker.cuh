@@ -82,8 +82,9 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       const Counters *counters = queue().counters;
       const bool relaxed = this->relaxed();
       // All is asked for before the first answer is looked at: they take as long as one.
-      const uint64_t open = nested() ? load(&counters->splits_open) : 0, stop = load(&counters->stop);
+      const uint64_t open = nested() ? load(&counters->splits_open) : 0, asked = load(&counters->stop);
       const uint64_t head = relaxed ? load(&counters->head) : 0, tail = relaxed ? load(&counters->tail) : 0;
+      const uint64_t stop = asked | this->stop_by_clock();
       if (open && this->claim_chunk_of_other()) {
         action = Action::kChunk; // split items are older than the waiting ones
       } else if (stop != kRun) {

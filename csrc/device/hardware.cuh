@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "protocol/atomic.cuh"
+#include "protocol/kernel_params.h"
 
 namespace atos {
 
@@ -24,6 +25,10 @@ ATOS_DEVICE uint64_t global_nanoseconds() {
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
   return now;
 }
+
+// The lower half of that clock in ticks (kTickShift); and whether it has reached a tick that is at most kMostTicks away.
+ATOS_DEVICE uint32_t clock_ticks() { return uint32_t(global_nanoseconds() >> kTickShift); }
+ATOS_DEVICE bool is_past(uint32_t tick) { return int32_t(clock_ticks() - tick) >= 0; }
 
 // a / b, rounded up or down at random in proportion to the remainder; at most `most`.
 ATOS_DEVICE uint32_t quotient_rounded_by_chance(int32_t a, int32_t b, uint32_t most) {

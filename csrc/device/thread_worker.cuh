@@ -39,9 +39,10 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
       uint64_t total = 0;
       const Counters *counters = queue().counters;
       const bool relaxed = this->relaxed();
-      const uint64_t stop = load(&counters->stop); // all is asked for before the first answer is looked at
+      const uint64_t asked = load(&counters->stop); // all is asked for before the first answer is looked at
       const uint64_t head = relaxed ? load(&counters->head) : 0;
       const uint64_t tail = relaxed ? tickets_of(load(&counters->tail)) : 0;
+      const uint64_t stop = asked | this->stop_by_clock();
       if (stop == kRun && relaxed) {
         header->producer.demand = int64_t(head - tail);
         total = header->consumer.claim(queue(), fair_batch_size(launch, head, tail) * lanes); // for all lanes

@@ -65,14 +65,15 @@ struct Header {
   Consumer consumer; // claimed tickets: those of the worker, or, with thread workers, those that the lanes got last
   Producer producer;
   TerminationDetector end;
-  uint64_t ran, pushed;      // statistics
+  uint64_t ran;              // statistics
+  unsigned long long pushed; // likewise, which lanes add to
   uint64_t head;             // as last sampled
   uint64_t round_end;        // tickets below this run in the current round
   int64_t mode;              // of that round
   uint64_t borrowed_item[2]; // the item of the chunk that runs, from the table or this worker's batch; see `borrowed`
   uint64_t borrowed_values[kValueWords];
   Chunk chunk;
-  uint32_t pushes;        // items pushed in this step; those that the buffer could not hold are in the queue already
+  uint32_t pushes;        // items pushed in this step, up to kMostCounted; what the buffer cannot hold is in the queue already
   uint32_t flushed;       // pushes of the last step that have been flushed
   Action action;          // what comes next
   Action step;            // the last step, not counting flushes and waits for space
@@ -89,6 +90,7 @@ struct Header {
   uint32_t marked;        // of the last block at a barrier: whether there are marks (bsp_rounds.cuh)
   uint32_t share;         // of the round that this worker claims at once, kNoShare or kShareClaimed (consumer.cuh)
   uint32_t each;          // thread workers: tickets for each lane that had none
+  uint32_t last_tick;     // in a launch with a time limit: when it is over
 
   // Counts the pushes of the last step as flushed.
   ATOS_DEVICE void end_flush() {
@@ -159,6 +161,13 @@ template <unsigned bytes> struct Worker {
     return reinterpret_cast<Item<bytes> *>(far_levels() + launch->buffer);
   }
 
+  // [any lanes] After a push that got place `at` of `count`, beyond the buffer: keeps the count, of 32 bits, from coming round.
+  ATOS_DEVICE void limit_count(uint32_t *count, uint32_t at) const {
+    if (at < kMostCounted) return;
+    atomicAdd(count, ~0u);
+    atomicAdd(&header->pushed, 1ull);
+  }
+
   ATOS_DEVICE void push(const Item<bytes> &item);                         // push_buffer.cuh
   ATOS_DEVICE void push_with_level(const Item<bytes> &item, float level); // far_work.cuh
 };
@@ -184,6 +193,7 @@ template <class Group, unsigned bytes> struct WorkerState {
       set_round(launch.round_begin, launch.round_end);
       header->chunk.split = -1;
       header->step = Action::kLeave;
+      if (launch.time_limit) header->last_tick = clock_ticks() + launch.time_limit;
       if (has_peers())
         for (uint32_t k = 0; k < launch.peer_count; ++k) worker.peer_pushes()[k] = PeerPush{};
       if (has_buckets()) *worker.far_state() = FarState{worker.far_items().window(), 0, 0, 0, 0, 0, 0, {}};
@@ -203,6 +213,14 @@ template <class Group, unsigned bytes> struct WorkerState {
   ATOS_DEVICE void set_round(uint64_t begin, uint64_t end) {
     header->round_end = end;
     header->share = relaxed() || has_buckets() ? kNoShare : share_of_round(launch, end - begin, nested());
+  }
+
+  // [one lane] Looks at the clock in a launch with a time limit: kRun, or kStopAsked if the limit is over, in which case all
+  // workers are asked to stop. This is the host's part, which the driver may hold up.
+  ATOS_DEVICE uint64_t stop_by_clock() const {
+    if (!launch.time_limit || !is_past(header->last_tick)) return kRun;
+    set_bits(&queue().counters->stop, kStopAsked);
+    return kStopAsked;
   }
 
   // A fence between what is written before an item is pushed and what its task reads. In a launch over several GPUs with

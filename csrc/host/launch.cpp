@@ -39,10 +39,6 @@ void atos_queue::launch(atos_program &program, const atos_launch &given, atos_st
   bool over;
   try {
     over = run_workers(*run, stats);
-  } catch (const Failure &failure) {
-    run->left_behind = failure.status == ATOS_STUCK;
-    leave(run);
-    throw;
   } catch (...) {
     leave(run);
     throw;

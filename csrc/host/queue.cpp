@@ -11,8 +11,7 @@ constexpr std::chrono::milliseconds kLockWait{20};
 
 // Every use of the queue begins here. What a launch that was abandoned has left is recovered when its workers have ended.
 atos_queue::Lock atos_queue::enter(StopMonitor *monitor) {
-  if (StopMonitor::in_callback())
-    throw Failure(ATOS_INVALID, "a signal handler or progress function that runs during a launch cannot use a queue");
+  StopMonitor::refuse_in_callback("use a queue");
   Lock lock(mutex, std::defer_lock);
   while (!lock.try_lock_for(monitor ? monitor->time_to_next_poll() : kLockWait))
     if (!monitor || monitor->poll()) throw Failure(ATOS_HELD, "another thread uses this queue");

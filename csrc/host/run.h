@@ -60,7 +60,7 @@ struct Run {
   uint32_t first_worker = 0, all_workers = 0;
   float lowest_level = INFINITY;   // of the items of all devices, if their queues have buckets
   uint32_t sharing = 1, place = 0; // how many of these devices are one GPU, and which of them this one is
-  bool left_behind = false;        // whether its workers did not stop
+  bool left_behind = false;        // whether it failed while workers ran, whose queue is to be recovered when they have ended
   bool has_run = false;            // whether workers have run since the queue was in order, and `counters` say what they left
   bool full = false;               // whether its queue could not have all that is pending
 

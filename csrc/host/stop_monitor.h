@@ -7,6 +7,7 @@
 #include "host/mailbox.h"
 #include "host/process_group.h"
 #include "host/status.h"
+#include "protocol/counters.h"
 
 namespace atos {
 
@@ -60,10 +61,25 @@ public:
     return stop;
   }
 
-  // Whether this thread is in the callback, from which no queue can be used.
+  // When workers are to stop by their own clock, if the host has not asked them to; the greatest time if there is no timeout.
+  // What holds up the host, such as a driver that waits for another thread, or a callback that takes its time, does not hold up
+  // them.
+  Clock::time_point time_limit() const { return deadline == Clock::time_point::max() ? deadline : deadline + kOwnPatience; }
+  // The workers have stopped, and the reasons are these bits: if the time limit is among them, the launch was asked to stop.
+  void workers_stopped(uint64_t reasons) {
+    if (!(reasons & kStopAsked) || stop) return;
+    stop = true;
+    polled = Clock::now();
+  }
+
+  // Whether this thread is in the callback of a launch. It waits for nothing there that waits for the workers.
   static bool &in_callback() {
     static thread_local bool running = false;
     return running;
+  }
+  static void refuse_in_callback(const char *what) {
+    if (in_callback())
+      throw Failure(ATOS_INVALID, format("a signal handler or progress function that runs during a launch cannot %s", what));
   }
 
   // Whether they are, at the last poll or by their mailbox since, through which they know of it before the host.
@@ -82,7 +98,7 @@ private:
   bool stop_sent() const { return mailbox && mailbox->stop_asked; }
 
   static constexpr std::chrono::milliseconds kPollInterval{20};
-  static constexpr std::chrono::milliseconds kGrace{1000}, kGroupGrace{5000};
+  static constexpr std::chrono::milliseconds kGrace{1000}, kGroupGrace{5000}, kOwnPatience{100};
 
   int32_t (*const poll_callback)(const atos_sample *);
   const atos_mailbox *const mailbox;

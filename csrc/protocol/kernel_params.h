@@ -9,6 +9,10 @@ namespace atos {
 
 constexpr uint32_t kStreams = 4; // discrete kernels that may run side by side, if the launch does not say
 
+// Time limits are in ticks of 2^20 nanoseconds, so that one word holds seven weeks.
+constexpr unsigned kTickShift = 20;
+constexpr int64_t kMostTicks = INT32_MAX;
+
 // Completion record, in pinned host memory: written by the last block to leave, with the counters of those names.
 struct CompletionRecord {
   uint64_t tail;
@@ -50,6 +54,7 @@ struct Launch {
   uint32_t barrier;
   uint32_t idle_round;      // discrete: call idle once
   uint32_t unsized_scratch; // bytes of scratch before the regions that the task sizes itself
+  uint32_t time_limit;      // ticks after which workers stop by their own clock; 0: they have no limit
 
   // Of a queue with buckets (far_items.cuh).
   void *far;

@@ -7,6 +7,7 @@ namespace atos {
 
 // Pushed items.
 constexpr uint32_t kCtaBuffer = 8192, kWarpBuffer = 1024; // bytes of a worker's push buffer
+constexpr uint32_t kMostCounted = 1 << 30;                // pushes of a step that a worker counts in 32 bits
 constexpr bool kKeepsLocalItems = true;  // whether warp and CTA workers run some of their own pushes without the queue
 constexpr int64_t kBacklogPerWorker = 8; // items waiting for each worker from which on all pushes go to the queue
 constexpr uint32_t kMostLocalSteps = 1024, kMostStalledSteps = 16; // in a row, the latter while nobody takes what waits

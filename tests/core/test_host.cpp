@@ -1,11 +1,15 @@
 // The cores and the memory that a process may use (csrc/host/resource_limits.h), by control groups as they look in a directory;
-// and what a launch asks for.
+// what a launch asks for; and the threads that run it.
+#include "cpu/thread_pool.h"
 #include "host/backend.h"
 #include "host/recent_number.h"
 #include "host/resource_limits.h"
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 #include <unistd.h>
 
 #include "check.h"
@@ -54,6 +58,27 @@ TEST(a_push_buffer_of_a_queue_with_buckets_holds_an_item) {
   CHECK(buffer_items(launch, 4) == 1, "with buckets %u", buffer_items(launch, 4));
   launch.push_buffer = 8;
   CHECK(buffer_items(launch, 4) == 7, "given %u", buffer_items(launch, 4));
+}
+
+TEST(what_threads_throw_comes_when_all_have_returned) {
+  ThreadPool pool;
+  for (const unsigned throws : {0u, 1u, 2u}) {
+    std::atomic<unsigned> returned{0};
+    bool caught = false;
+    try {
+      pool.run(3, [&](unsigned number) {
+        if (number == throws) throw Failure(ATOS_NO_MEMORY, "thread " + std::to_string(number));
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        ++returned;
+      });
+    } catch (const Failure &failure) {
+      caught = failure.message == "thread " + std::to_string(throws) && returned == 2;
+    }
+    CHECK(caught, "thread %u", throws);
+  }
+  std::atomic<unsigned> returned{0};
+  pool.run(3, [&](unsigned) { ++returned; });
+  CHECK(returned == 3, "%u threads after that", returned.load());
 }
 
 TEST(no_groups_no_limit) {

@@ -63,6 +63,40 @@ void again(atos_cpu_worker *worker, const void *items, int64_t n, const void *) 
 
 void nothing(atos_cpu_worker *, const void *, int64_t, const void *) {}
 
+// Waits in the callback until no task has run for a while: nobody else asks the workers to stop meanwhile.
+std::atomic<uint64_t> times_run{0};
+std::atomic<int> seen_stopped{0};
+void again_counted(atos_cpu_worker *worker, const void *items, int64_t n, const void *args) {
+  again(worker, items, n, args);
+  times_run += uint64_t(n);
+}
+int32_t wait_for_the_workers(const atos_sample *) {
+  for (int tries = 0; tries < 600; ++tries) {
+    const uint64_t before = times_run;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (times_run == before) return ++seen_stopped, 0;
+  }
+  return 0;
+}
+
+TEST(workers_stop_by_their_own_clock_while_the_host_is_held_up) {
+  Program program(again_counted, nullptr);
+  for_all_schedules([&](bool persistent, bool barrier, uint32_t fetch, uint32_t blocks) {
+    if (fetch == 7 || blocks != 2) return; // it takes its time
+    Launcher<uint32_t> launcher(50);
+    for (uint64_t v = 0; v < 20; ++v) launcher.push(v);
+    atos_launch launch = schedule(persistent, barrier, fetch, blocks);
+    launch.timeout = 0.1;
+    launch.poll_callback = wait_for_the_workers;
+    seen_stopped = 0;
+    atos_stats stats;
+    const atos_status status = atos_queue_launch(launcher.queue, program.handle, &launch, &stats);
+    CHECK(status == ATOS_STOPPED && stats.pending == 20 && launcher.pending() == 20, "%s: status %d, %" PRIu64 " pending",
+          name(persistent, barrier, fetch, blocks).c_str(), int(status), stats.pending);
+    CHECK(seen_stopped == 1, "%s: the workers went on", name(persistent, barrier, fetch, blocks).c_str());
+  });
+}
+
 // Pushes itself again and again, and stops the launch at the thousandth time.
 std::atomic<int64_t> times_left{0};
 void again_until_stopped(atos_cpu_worker *worker, const void *items, int64_t n, const void *args) {

@@ -38,6 +38,7 @@ struct Bounds {
   unsigned arrive = 0;  // of the seeds, the last ones, which the host sends while workers run,
   unsigned mailbox = 1; // through a mailbox for so many items,
   unsigned mailed = 0;  // 1: as are the stops
+  unsigned timed = 0;   // 1: no stop comes, but workers see by the clock that it is time for one
   unsigned buckets = 0; // of the queue; then it has these:
   unsigned blocks = 4;  // for far items
   unsigned adapts = 0;  // 1: the width of a bucket does
@@ -56,7 +57,7 @@ struct Bounds {
         {"workers", &workers}, {"seeds", &seeds}, {"capacity", &capacity}, {"max_capacity", &max_capacity}, {"grows", &grows},
         {"memory", &memory}, {"fetch", &fetch}, {"buffer", &buffer}, {"barrier", &barrier}, {"launches", &launches}, {"stops", &stops}, {"fails", &fails}, {"halts", &halts}, {"aside", &aside}, {"between", &between}, {"ends", &ends},
         {"nested", &nested}, {"longs", &longs}, {"flat", &flat}, {"long_from", &long_from}, {"chunk", &chunk}, {"few", &few}, {"share", &share}, {"backlog", &backlog}, {"steps", &steps}, {"waits", &waits},
-        {"keep", &keep}, {"switched_off", &switched_off}, {"buckets", &buckets}, {"blocks", &blocks}, {"devices", &devices}, {"local", &local}, {"surplus", &surplus}, {"adapts", &adapts}, {"cta", &cta}, {"arrive", &arrive}, {"mailbox", &mailbox}, {"mailed", &mailed}, {"weak", &weak}, {"report", &report}, {"most", &most}};
+        {"keep", &keep}, {"switched_off", &switched_off}, {"buckets", &buckets}, {"blocks", &blocks}, {"devices", &devices}, {"local", &local}, {"surplus", &surplus}, {"adapts", &adapts}, {"cta", &cta}, {"arrive", &arrive}, {"mailbox", &mailbox}, {"mailed", &mailed}, {"timed", &timed}, {"weak", &weak}, {"report", &report}, {"most", &most}};
     for (int i = 1; i < count; ++i) {
       const char *equals = std::strchr(arguments[i], '=');
       if (!equals) return false;

@@ -86,6 +86,7 @@ Launch launch() {
     launch.inverse_delta = 1;
   }
   launch.persistent = 1;
+  launch.time_limit = bounds.timed;
   launch.mailbox = &world.mailbox;
   launch.barrier = bounds.barrier;
   return launch;
@@ -228,6 +229,7 @@ bool recover_pending() {
   collapse_rings();
   set_mail(mail);
   set(world.mailbox.sent, now(world.mailbox.sent) & ~kStopSent); // as in the next mailbox
+  set(late, 0);                                                   // as in the next launch
   if (all.size() > bounds.max_capacity) return false;
   if (all.size() > now(world.size)) set(world.size, std::min<uint64_t>(bounds.max_capacity, 2 * all.size())); // grow
   provide(all, true);
@@ -374,6 +376,7 @@ void tidy_local(unsigned) {
   seen.next_long = header.batch ? header.next_long : 0;
   seen.num_split = header.batch ? header.num_split : 0;
   seen.idle_called = header.idle_called;
+  seen.last_tick = header.last_tick;
   const SharedLayout at = Worker1::layout(::launch());
   FarState *far_state = reinterpret_cast<FarState *>(local + at.far), far{};
   if (bounds.buckets) {
@@ -441,6 +444,7 @@ bool outside() {
     machine.memory.tell(&world.mailbox.sent, now(world.mailbox.sent) | kStopSent, view);
     return true;
   }
+  if (bounds.timed) return set(late, 1), true;
   set(world.counters.stop, now(world.counters.stop) | uint64_t(2) << 32);
   return true;
 }
@@ -473,6 +477,7 @@ bool host() {
     fail("the counters are not as the next launch expects them");
   if (bounds.buckets) world.far.check_end(world.counters.far);
   check_pending({});
+  set(late, 0);
   set(world.launches, now(world.launches) - 1);
   if (now(world.launches) == 0) return true;
   for (uint64_t &ran : world.ran) set(ran, 0);
@@ -505,7 +510,7 @@ int main(int count, char **arguments) {
   name(c.arrived, "arrived", !bounds.barrier), name(c.phase, "phase", !bounds.barrier), name(c.round_end, "round_end", !bounds.barrier);
   name(c.claims[0], "claims", true), name(c.ran, "ran", !bounds.report || !bounds.weak), name(c.pushed, "pushed", !bounds.report || !bounds.weak), name(c.rounds, "rounds", true), name(c.mode, "mode", true);
   name(c.sampled, "sampled", true), name(c.failures, "failures", !bounds.fails), name(c.failure.failed, "failure", !bounds.fails);
-  name(model::chance, "chance");
+  name(model::chance, "chance"), name(late, "late", !bounds.timed);
   name(c.growths_granted, "granted", !bounds.grows), name(c.growths_requested, "requested", !bounds.grows);
   for (unsigned k = 1; k <= kMostRings; ++k) {
     name(c.ring_first_ticket[k], "first ticket " + std::to_string(k), !bounds.grows);

@@ -82,6 +82,9 @@ BROKEN = {
     "no round follows a stop": Rule(
         in_worker(r"stopped \? kNever : tail\);", "tail);"), caught_in="stopped from outside, barrier"
     ),
+    "who finds the time limit over stops all": Rule(
+        in_worker(r"set_bits\(&queue\(\)\.counters->stop, kStopAsked\);", ""), caught_in="stopped by the clock", found=EARLY
+    ),
     "a task stops its launch": Rule(
         in_queue(r"set_bits\(&counters->stop, kStopCalled\);", ""),
         caught_in="stopped by a task",
@@ -185,6 +188,9 @@ BROKEN = {
         in_worker(r" \|\| action == Action::kChunk \|\| ", " || "), caught_in="barrier, split items"
     ),
     # Idle.
+    "what a counter may not hold is counted elsewhere": Rule(
+        in_worker(r"atomicAdd\(&header->pushed, 1ull\);", ""), caught_in="small buffer, report", found=NO_REPORT
+    ),
     "a worker that pushes in idle is not quiescent": Rule(
         in_worker(r"pushes \? kNever : candidate", "candidate"),
         in_queue(r" &&\s*tickets_of\(load\(&counters->tail\)\) \+ load\(&counters->untracked\) == counted;", ";"),

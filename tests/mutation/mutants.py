@@ -817,7 +817,7 @@ HOST = {
         "host/launch.cpp", "statistics are not summed", "total_ran += stats->tasks_run", "total_ran = stats->tasks_run"
     ),
     "C32": Mutant("host/recovery.cpp", "growths are not counted", "grown += now - growths;", ""),
-    "C33": Mutant("host/queue.cpp", "a progress function may use its queue", "if (StopMonitor::in_callback())", "if (false)"),
+    "C33": Mutant("host/queue.cpp", "a progress function may use its queue", 'StopMonitor::refuse_in_callback("use a queue");'),
     "C34": Mutant(
         "host/queue.cpp", "the capacity is no limit", "limit && limit < storage.size", "limit && limit + 1 < storage.size"
     ),
@@ -1079,6 +1079,12 @@ THREADS = {
         "catch (const std::system_error &error)",
         "catch (const std::bad_alloc &error)",
     ),
+    "X10": Mutant(
+        "cpu/thread_pool.h",
+        "what a thread throws is lost",
+        "if (thrown) std::rethrow_exception(std::exchange(thrown, nullptr));",
+    ),
+    "X11": Mutant("cpu/thread_pool.h", "what the caller's part throws ends the wait", "attempt(f, 0);", "f(0);"),
     "V01": Mutant("host/stop_monitor.h", "a limit of centuries overflows", " && launch.timeout < 1e9", ""),
     "V02": Mutant(
         "host/stop_monitor.h",
@@ -1087,11 +1093,29 @@ THREADS = {
         "if (false)",
     ),
     "V03": Mutant("host/stop_monitor.h", "questions at every look", "next_callback = now + kPollInterval;"),
-    "V04": Mutant("host/stop_monitor.h", "no timeout", "stop = now >= deadline ||", "stop ="),
+    "V04": Mutant(
+        "host/stop_monitor.h",
+        "no timeout",
+        "stop = now >= deadline ||",
+        "stop =",
+        RARE + "workers then stop by their own clock, a tenth of a second later, and no test asserts a time",
+    ),
     "V05": Mutant("host/stop_monitor.h", "no time of grace", "duration grace = kGrace;", "duration grace{};"),
     "V06": Mutant("host/stop_monitor.h", "a worker that is asked may use a queue", "in_callback() = true;"),
     "V07": Mutant("host/stop_monitor.h", "once asked, nobody may use a queue", "in_callback() = false;"),
     "V08": Mutant("host/stop_monitor.h", "the answer is ignored", "poll_callback(state) != 0", "poll_callback(state) > 1"),
+    "V09": Mutant(
+        "host/stop_monitor.h", "workers have no limit of their own", ": deadline + kOwnPatience;", ": Clock::time_point::max();"
+    ),
+    "V10": Mutant(
+        "host/stop_monitor.h",
+        "workers that stop by their clock are started again",
+        "if (!(reasons & kStopAsked) || stop)",
+        "if (true)",
+    ),
+    "V11": Mutant(
+        "cpu/time_limit.h", "a worker keeps to itself that time is over", "set_bits(&queue.counters->stop, kStopAsked);", ";"
+    ),
 }
 
 KEPT = {

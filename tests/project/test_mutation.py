@@ -38,6 +38,7 @@ def test_there_are_faults_in_every_part_of_the_protocol():
             "scratch.h",
             "worker.h",
             "thread_pool.h",
+            "time_limit.h",
             "launch_thread.h",
             "peer_pushes.h",
             "shared_range.cpp",

@@ -1,0 +1,50 @@
+// RunningKernels: owns the kernels of a launch, from before the first one starts until all have ended.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "cuda/launch_resources.h"
+
+namespace atos::cuda {
+
+// In place of the record of a kernel that never began, or whose GPU has failed.
+const CompletionRecord &ended_record();
+
+inline bool all_ended(const Run &run) {
+  return std::all_of(run.pending_kernels.begin(), run.pending_kernels.end(), has_completed);
+}
+
+// While it lives, its GPUs put off releases of memory, which might wait for the kernels.
+class RunningKernels {
+public:
+  explicit RunningKernels(std::vector<Run *> runs);
+  ~RunningKernels();
+  RunningKernels(const RunningKernels &) = delete;
+  RunningKernels &operator=(const RunningKernels &) = delete;
+
+  // Calls `body`, which starts the kernels, keeps `pending_kernels` of each run, and waits for their end. If it throws, no
+  // kernel runs on unheeded: what runs is asked to stop and waited for. What still runs then is reported as stuck. The queues
+  // of kernels that ran are recovered at their next use.
+  template <class Body> void look_after(Body body) {
+    try {
+      body();
+    } catch (const Failure &failure) {
+      if (give_up(failure.status == ATOS_STUCK) && failure.status != ATOS_STUCK) throw_stuck(failure.what());
+      throw;
+    } catch (const std::exception &error) {
+      if (give_up(false)) throw_stuck(error.what());
+      throw;
+    }
+  }
+
+private:
+  std::vector<Run *> runs;
+  std::vector<CudaDevice *> opened; // of each run, as far as it has been opened
+
+  void close() noexcept;
+  bool give_up(bool stuck) noexcept; // whether kernels still run
+  void stop_rest() noexcept;
+  [[noreturn]] static void throw_stuck(const char *why);
+};
+
+} // namespace atos::cuda
