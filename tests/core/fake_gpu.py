@@ -28,12 +28,17 @@ def trace():
     gc.collect()
     return driver.fake_calls().decode().splitlines()
 
-def run(queue, mailbox=ffi.NULL):
+def launch(queue, **given):
     program, stats = ffi.new("atos_program **"), ffi.new("atos_stats *")
     check(lib.atos_program_load(0, ffi.from_buffer(b".entry all(\\0"), b"all", program))
-    options = {"worker": lib.ATOS_CTA, "persistent": 1, "fetch": 1, "threads": 32, "mailbox": mailbox}
-    check(lib.atos_queue_launch(queue._handle, program[0], ffi.new("atos_launch *", options), stats))
+    options = {"worker": lib.ATOS_CTA, "persistent": 1, "fetch": 1, "threads": 32, **given}
+    status = lib.atos_queue_launch(queue._handle, program[0], ffi.new("atos_launch *", options), stats)
     lib.atos_program_unload(program[0])
+    return status, stats
+
+def run(queue, mailbox=ffi.NULL):
+    status, stats = launch(queue, mailbox=mailbox)
+    check(status)
     return stats.tasks_run
 """
 

@@ -2,10 +2,13 @@
 // that the core itself brings; any other takes every item of a queue of 4-byte items, and pushes none. FAKE_GPUS, FAKE_BYTES,
 // FAKE_POOLS and FAKE_MANAGED say what GPUs there are; with FAKE_SPILLED that kernel first stops with one item in the spill
 // area. With a mailbox it goes on until that is closed or has a stop, and calls that would wait for it are noted as such. With
-// FAKE_SLOW_LOADS a module is loaded after it only, and streams wait for that. FAKE_LINKED says whether GPUs reach each other's
-// memory; in a launch over several of them, that kernel also says that all has ended.
+// FAKE_SLOW_LOADS a module is loaded after it only, and streams wait for that. With FAKE_ENDLESS that kernel takes no item, and
+// goes on until there is a stop or its time limit is over; with FAKE_ASKS it waits for fake_go(), and then for a growth.
+// FAKE_LINKED says whether GPUs reach each other's memory; in a launch over several of them, that kernel also says that all has
+// ended.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -52,7 +55,10 @@ constexpr uint64_t kShared = uint64_t(1) << 47;
 constexpr int kElsewhere = 99; // the GPU of memory that another process has created
 std::string noted, read_by_test, module_text;
 pid_t owner = getpid();
-std::atomic<bool> has_open_kernel{false};
+std::atomic<bool> has_open_kernel{false}, may_ask{false};
+std::atomic<int> endless{0}; // 1: until there is a stop; 2: a stop is not heeded until it is 1 or 0
+std::atomic<int> kernels_ended{0}, until_refusal{0};
+std::atomic<void *> stream_of_kernel{nullptr};
 thread_local int current[16], depth = 0; // GPUs of the contexts that are current
 
 uint64_t number(const char *name, uint64_t otherwise) {
@@ -70,6 +76,25 @@ void note(const std::string &what) {
 // Of a call that waits for all kernels.
 void note_wait(const std::string &what) {
   if (has_open_kernel) note("waits for the kernel: " + what);
+}
+
+// The same of a call for a stream, if the kernel is in it; the null stream is the legacy one.
+bool is_legacy(Stream stream) { return reinterpret_cast<uintptr_t>(stream) <= 1; }
+void note_wait_in(Stream stream, const std::string &what) {
+  if (stream == stream_of_kernel || (is_legacy(stream) && is_legacy(stream_of_kernel))) note_wait(what);
+}
+
+// Whether a call beside a kernel is the one that fake_refuse() has chosen.
+bool refuses(const char *what) {
+  if (!until_refusal || --until_refusal) return false;
+  note(std::string("refuse ") + what);
+  return true;
+}
+
+std::string refused_next; // a call that fake_refuse_once() has chosen
+bool refuses_once(const std::string &what) {
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  return refused_next == what && (refused_next.clear(), true);
 }
 
 // The memory holds nonsense at first.
@@ -110,6 +135,10 @@ const char *fake_calls() { // since the last time
   return read_by_test.c_str();
 }
 const char *fake_module() { return module_text.c_str(); }
+void fake_go() { may_ask = true; }
+void fake_endless(int how) { endless = how; }
+void fake_refuse_once(const char *what) { refused_next = what; }
+void fake_refuse(int which) { until_refusal = which; } // of the calls from now on that are for running kernels; 0: none
 
 int cuInit(unsigned) { return kSuccess; }
 int cuDriverGetVersion(int *version) { return *version = 13000, kSuccess; }
@@ -188,8 +217,9 @@ int cuMemPoolTrimTo(void *pool, size_t keep) {
   gpu.reserved = std::min(gpu.reserved, std::max<uint64_t>(gpu.used, keep));
   return kSuccess;
 }
-int cuMemAllocFromPoolAsync(Pointer *pointer, size_t bytes, void *pool, Stream) {
+int cuMemAllocFromPoolAsync(Pointer *pointer, size_t bytes, void *pool, Stream stream) {
   std::lock_guard<std::recursive_mutex> lock(guard);
+  note_wait_in(stream, "allocate");
   Gpu &gpu = gpus[int(reinterpret_cast<uintptr_t>(pool)) - 1];
   note("allocate from pool " + std::to_string(bytes));
   if (gpu.used + bytes > gpu.reserved) {
@@ -221,6 +251,13 @@ int cuMemcpy(Pointer to, Pointer from, size_t bytes) {
   const int target = gpu_of(to), source = gpu_of(from);
   if (target >= 0 && source >= 0 && target != source) return kInvalid; // memory of pools is for one GPU
   note(target < 0 ? "copy to host" : source < 0 ? "copy from host" : "copy on GPU");
+  note_wait_in(nullptr, "copy");
+  std::memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes);
+  return kSuccess;
+}
+int cuMemcpyAsync(Pointer to, Pointer from, size_t bytes, Stream stream) {
+  note("copy in a stream");
+  note_wait_in(stream, "copy");
   std::memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes);
   return kSuccess;
 }
@@ -237,7 +274,10 @@ int cuMemsetD32(Pointer at, unsigned value, size_t count) { return note_wait("se
 int cuMemsetD2D32(Pointer at, size_t pitch, unsigned value, size_t width, size_t height) {
   return fill(at, pitch, value, width, height), kSuccess;
 }
-int cuStreamSynchronize(Stream) { return kSuccess; }
+int cuStreamSynchronize(Stream stream) {
+  if (reinterpret_cast<uintptr_t>(stream) != 1 && refuses("synchronize")) return kInvalid;
+  return note_wait_in(stream, "synchronize"), kSuccess;
+}
 int cuStreamQuery(Stream) {
   std::lock_guard<std::mutex> lock(loading);
   return kSuccess;
@@ -258,17 +298,32 @@ int cuModuleGetFunction(void **function, void *, const char *name) {
   return *function = strdup(name), kSuccess;
 }
 
-int cuMemAllocHost(void **pointer, size_t bytes) { return note("allocate pinned"), *pointer = std::calloc(bytes, 1), kSuccess; }
+int cuMemAllocHost(void **pointer, size_t bytes) {
+  if (refuses_once("allocate pinned")) return kOutOfMemory;
+  return note("allocate pinned"), *pointer = std::calloc(bytes, 1), kSuccess;
+}
 int cuMemFreeHost(void *pointer) { return note_wait("free pinned"), note("free pinned"), std::free(pointer), kSuccess; }
 int cuMemcpyHtoDAsync(Pointer to, const void *from, size_t bytes, Stream) {
+  if (refuses("copy to GPU")) return kInvalid;
   return std::memcpy(reinterpret_cast<void *>(to), from, bytes), kSuccess;
 }
 int cuMemcpyDtoHAsync(void *to, Pointer from, size_t bytes, Stream) {
+  if (refuses("copy from GPU")) return kInvalid;
   return std::memcpy(to, reinterpret_cast<void *>(from), bytes), kSuccess;
 }
-int cuStreamCreate(Stream *stream, unsigned) { return note("make stream"), *stream = new int, kSuccess; }
+int cuStreamCreate(Stream *stream, unsigned) {
+  if (refuses_once("make a stream")) return kOutOfMemory;
+  return note("make stream"), *stream = new int, kSuccess;
+}
 int cuStreamDestroy(Stream stream) { return note("destroy stream"), delete static_cast<int *>(stream), kSuccess; }
-int cuEventCreate(void **event, unsigned) { return note("make event"), *event = new int, kSuccess; }
+// An event comes when the kernels have ended that had begun when it was recorded.
+int cuEventCreate(void **event, unsigned) { return note("make event"), *event = new int(0), kSuccess; }
+int cuEventRecord(void *event, Stream) {
+  if (refuses("record an event")) return kInvalid;
+  return *static_cast<int *>(event) = kernels_ended, kSuccess;
+}
+int cuCtxRecordEvent(void *, void *event) { return *static_cast<int *>(event) = kernels_ended + has_open_kernel, kSuccess; }
+int cuEventQuery(void *event) { return kernels_ended >= *static_cast<int *>(event) ? kSuccess : 600; } // NOT_READY
 int cuEventDestroy(void *event) { return note("destroy event"), delete static_cast<int *>(event), kSuccess; }
 int cuEventElapsedTime(float *milliseconds, void *, void *) { return *milliseconds = 1, kSuccess; }
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *, int, size_t) { return *blocks = 2, kSuccess; }
@@ -353,14 +408,15 @@ int cuMemSetAccess(Pointer, size_t, const void *, size_t count) {
 // Takes the items of all tickets, if they are there.
 int run_all(const atos::Launch &launch) {
   atos::Counters &counters = *static_cast<atos::Counters *>(launch.counters);
-  const uint64_t pending = counters.tail - counters.head;
-  for (; counters.head < counters.tail; ++counters.head) {
+  const uint64_t begin = counters.head;
+  for (; counters.head < counters.tail && !(counters.stop & atos::kStopAsked); ++counters.head) {
     const uint64_t generation = counters.head / launch.size;
     uint64_t &slot = static_cast<uint64_t *>(launch.slots)[counters.head % launch.size];
     if (slot >> 32 != 2 * generation + 1) return kInvalid;
     slot = (2 * generation + 2) << 32;
   }
-  counters.finished = counters.tail;
+  const uint64_t ran = counters.head - begin;
+  counters.finished = counters.head;
   static bool spilled = !number("FAKE_SPILLED", 0);
   if (!spilled) {
     *static_cast<atos::SpilledItem<4> *>(launch.spill) = {{42}, counters.tail++};
@@ -368,34 +424,67 @@ int run_all(const atos::Launch &launch) {
     counters.stop = atos::kStopFull;
   }
   if (launch.peer_table) {
-    counters.ran += pending;
+    counters.ran += ran;
     counters.stop |= atos::kEnded;
   }
-  *launch.record = {counters.tail, counters.stop, pending, 0, 1, 0, 0, 0, 0};
+  *launch.record = {counters.tail, counters.stop, ran, 0, 1, 0, 0, 0, 0};
   __atomic_store_n(&launch.record->sequence, launch.sequence, __ATOMIC_RELEASE);
   return kSuccess;
 }
 
-int run_until_closed(const atos::Launch &launch) {
+// Does so in a thread, after `wait`.
+int run_later(const atos::Launch &launch, Stream stream, void (*wait)(const atos::Launch &)) {
+  stream_of_kernel = stream;
   has_open_kernel = true;
-  std::thread([launch] {
-    const auto &mailbox = *static_cast<atos::Mailbox *>(launch.mailbox);
-    uint64_t sent;
-    while (!((sent = atos::load_system(&mailbox.sent)) & (atos::kClosed | atos::kStopSent))) std::this_thread::yield();
-    if (sent & atos::kStopSent) static_cast<atos::Counters *>(launch.counters)->stop |= atos::kStopAsked;
+  std::thread([launch, wait] {
+    wait(launch);
     has_open_kernel = false;
+    ++kernels_ended;
     run_all(launch);
   }).detach();
   return kSuccess;
 }
 
-int cuLaunchKernel(void *function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned, unsigned, Stream,
+void wait_until_closed(const atos::Launch &launch) {
+  const auto &mailbox = *static_cast<atos::Mailbox *>(launch.mailbox);
+  uint64_t sent;
+  while (!((sent = atos::load_system(&mailbox.sent)) & (atos::kClosed | atos::kStopSent))) std::this_thread::yield();
+  if (sent & atos::kStopSent) static_cast<atos::Counters *>(launch.counters)->stop |= atos::kStopAsked;
+}
+
+// As workers whose tasks push themselves for ever.
+void wait_until_stopped(const atos::Launch &launch) {
+  atos::Counters &counters = *static_cast<atos::Counters *>(launch.counters);
+  const auto ticks = [] { return std::chrono::steady_clock::now().time_since_epoch().count() >> atos::kTickShift; };
+  const auto begin = ticks();
+  while (!atos::load(&counters.stop) || endless == 2) {
+    std::this_thread::yield();
+    if (launch.time_limit && ticks() - begin >= launch.time_limit) atos::set_bits(&counters.stop, atos::kStopAsked);
+  }
+}
+
+void wait_for_growth(const atos::Launch &launch) {
+  const auto soon = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto wait_for = [&](auto there, const char *what) {
+    while (!there() && std::chrono::steady_clock::now() < soon) std::this_thread::yield();
+    if (!there()) note(std::string("no ") + what);
+  };
+  wait_for([] { return may_ask.load(); }, "callback");
+  const uint64_t &granted = static_cast<atos::Counters *>(launch.counters)->growths_granted;
+  const uint64_t before = atos::load(&granted);
+  atos::store(&launch.record->growths_requested, 1);
+  wait_for([&] { return atos::load(&granted) > before; }, "growth");
+}
+
+int cuLaunchKernel(void *function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned, unsigned, Stream stream,
                    void **parameters, void **) {
   const std::string name = static_cast<const char *>(function);
   note("launch " + name);
   if (name.rfind("store", 0)) {
     const atos::Launch &launch = *static_cast<atos::Launch *>(parameters[0]);
-    return launch.mailbox ? run_until_closed(launch) : run_all(launch);
+    if (launch.mailbox) return run_later(launch, stream, wait_until_closed);
+    if (endless || number("FAKE_ENDLESS", 0)) return run_later(launch, stream, wait_until_stopped);
+    return number("FAKE_ASKS", 0) ? run_later(launch, stream, wait_for_growth) : run_all(launch);
   }
   const auto parameter = [&](int i) { return *static_cast<uint64_t *>(parameters[i]); };
   const uint64_t first = parameter(1), count = parameter(3), sequence = parameter(4);
@@ -451,6 +540,7 @@ int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned
       KNOWN(cuPointerGetAttributes),
       KNOWN(cuMemcpy),
       KNOWN(cuMemcpyPeer),
+      KNOWN(cuMemcpyAsync),
       KNOWN(cuMemsetD8),
       KNOWN(cuMemsetD16),
       KNOWN(cuMemsetD32),
@@ -469,6 +559,9 @@ int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned
       KNOWN(cuStreamDestroy),
       KNOWN(cuEventCreate),
       KNOWN(cuEventDestroy),
+      KNOWN(cuEventRecord),
+      KNOWN(cuEventQuery),
+      KNOWN(cuCtxRecordEvent),
       KNOWN(cuEventElapsedTime),
       KNOWN(cuOccupancyMaxActiveBlocksPerMultiprocessor),
       KNOWN(cuMemGetAllocationGranularity),

@@ -1,0 +1,194 @@
+"""What happens beside a kernel that runs: callbacks, other threads, and calls that the driver refuses. With a stand-in for it."""
+
+from __future__ import annotations
+
+import pytest
+from fake_gpu import FakeGpu
+
+
+@pytest.fixture(scope="module")
+def gpu(tmp_path_factory):
+    return FakeGpu(tmp_path_factory.mktemp("driver"))
+
+
+def test_a_callback_frees_makes_and_reads_arrays_while_growth_is_asked_for(gpu):
+    """Nothing in it waits for the kernel, which waits for the thread that the callback is in."""
+    gpu.run(
+        """
+arrays = [atos.zeros(1000, dtype=np.int32) for _ in range(4)]
+kept, other = atos.full(5, 3, dtype=np.int64), atos.Queue(5)
+program, refused, made = ffi.new("atos_program **"), [], []
+
+def attempt(call):
+    try:
+        call()
+    except atos.InvalidArgumentError as error:
+        refused.append(str(error))
+
+@ffi.callback("int32_t(const atos_sample *)")
+def during(now):
+    global other
+    if made:
+        return 0
+    arrays.clear()
+    made.append(atos.asarray(np.arange(10)))
+    made.append(atos.full(6, 2.5))
+    made.append(atos.zeros(7))
+    made.append(atos.empty(7))
+    kept[1] = 9
+    made.append((kept.to_numpy().tolist(), made[0].to_numpy().sum(), made[1].to_numpy().sum(), made[2].to_numpy().sum()))
+    attempt(lambda: other.push(1))
+    attempt(lambda: check(lib.atos_program_load(0, ffi.from_buffer(b".entry all(\\0"), b"all", program)))
+    attempt(lambda: check(lib.atos_stream_wait(0, ffi.NULL)))
+    attempt(atos.release_memory)
+    del other
+    gc.collect()
+    driver.fake_go()
+    return 0
+
+queue = atos.Queue(10, max_capacity=1000)
+queue.push(range(10))
+trace()
+status, stats = launch(queue, poll_callback=during, progress=1)
+calls = trace()
+check(status)
+assert stats.tasks_run == 10
+assert made[-1] == ([3, 9, 3, 3, 3], 45, 15.0, 0.0), made
+assert len(refused) == 4 and all("during a launch cannot" in words for words in refused), refused
+assert not [call for call in calls if call.startswith(("waits", "no "))], calls
+begin, end = calls.index("launch all"), calls.index("map 2 MiB of GPU 0")
+assert not [call for call in calls[begin:end] if "free" in call], calls
+assert calls[end:].count("free to pool") >= 4, calls
+""",
+        asks=1,
+    )
+
+
+def test_memory_that_another_thread_frees_is_put_off_until_what_ran_has_ended(gpu):
+    """Its release waits for no launch, and does not have to wait for one that began later."""
+    gpu.run("""
+import threading
+first, second, arrays = atos.Queue(10), atos.Queue(10), [atos.zeros(10) for _ in range(3)]
+box = [ffi.new("atos_mailbox **") for _ in range(2)]
+for each in box:
+    check(lib.atos_mailbox_create(0, 4, each))
+run(first)
+def begin(queue, mailbox):
+    trace()
+    thread = threading.Thread(target=run, args=(queue, mailbox), daemon=True)
+    thread.start()
+    while "launch all" not in trace():
+        pass
+    return thread
+one = begin(first, box[0][0])
+del arrays
+calls = trace()
+assert not [call for call in calls if "waits" in call or "free" in call], calls
+check(lib.atos_mailbox_close(box[0][0]))
+one.join()
+calls = trace()
+assert not [call for call in calls if "waits" in call], calls
+assert calls.count("free to pool") == 3, calls
+""")
+
+
+@pytest.mark.parametrize("persistent", [0, 1])
+def test_workers_stop_by_their_own_clock_while_the_driver_waits(gpu, persistent):
+    """A driver that waits for the kernel, since another thread loads a program, takes no stop."""
+    gpu.run(
+        f"""
+import threading
+queue, program, ends = atos.Queue(10), ffi.new("atos_program **"), []
+queue.push(range(7))
+trace()
+run = threading.Thread(target=lambda: ends.append(launch(queue, timeout=0.5, persistent={persistent})), daemon=True)
+load = lambda: check(lib.atos_program_load(0, ffi.from_buffer(b".entry all(\\0"), b"all", program))
+run.start()
+while "launch all" not in trace():
+    pass
+loading = threading.Thread(target=load, daemon=True)
+loading.start()
+for thread in run, loading:
+    thread.join(60)
+    assert not thread.is_alive()
+[(status, stats)] = ends
+assert status == lib.ATOS_STOPPED and stats.pending == 7, (status, stats.pending)
+assert queue.peek().tolist() == list(range(7))
+""",
+        slow_loads=1,
+        endless=1,
+    )
+
+
+@pytest.mark.parametrize("persistent", [0, 1])
+def test_a_kernel_is_stopped_when_a_call_for_it_is_refused(gpu, persistent):
+    """Whatever the driver refuses beside a kernel: none runs on, no item is lost, and the queue goes on later."""
+    said = gpu.run(f"""
+refused = []
+for which in range(1, 100):
+    queue = atos.Queue(20)
+    queue.push(range(20))
+    driver.fake_endless(1)
+    trace()
+    driver.fake_refuse(which)
+    callback = ffi.callback("int32_t(const atos_sample *)", lambda now: 0)
+    status, stats = launch(queue, poll_callback=callback, progress=1, timeout=0.1, persistent={persistent})
+    driver.fake_refuse(0)
+    calls = [call for call in trace() if call.startswith("refuse")]
+    assert status != lib.ATOS_OK, which
+    assert status != lib.ATOS_STUCK, (which, calls)
+    assert sorted(queue.peek().tolist()) == list(range(20)), (which, calls)
+    driver.fake_endless(0)
+    assert run(queue) == 20, (which, calls)
+    if not calls:
+        break
+    refused += calls
+print(*sorted(set(refused)), sep=", ")
+""")
+    assert said.strip() == "refuse copy from GPU, refuse copy to GPU, refuse record an event, refuse synchronize"
+
+
+def test_a_kernel_that_does_not_stop_after_a_refusal_is_stuck(gpu):
+    gpu.run("""
+queue = atos.Queue(20)
+queue.push(range(20))
+run(atos.Queue(1))
+driver.fake_endless(2)
+driver.fake_refuse(3)  # the event behind the kernel
+status, stats = launch(queue)
+assert status == lib.ATOS_STUCK, status
+words = ffi.string(lib.atos_message()).decode()
+assert "then the workers were asked to stop, and did not for 1000 ms" in words, words
+for call in (queue.peek, lambda: atos.zeros(3)):
+    try:
+        call()
+    except atos.DeviceError as error:
+        assert "still runs" in str(error)
+    else:
+        raise AssertionError
+driver.fake_endless(0)
+import time
+while True:
+    try:
+        assert sorted(queue.peek().tolist()) == list(range(20))
+        break
+    except atos.DeviceError:
+        time.sleep(0.01)
+assert run(queue) == 20
+""")
+
+
+@pytest.mark.parametrize("call", ["make a stream", "allocate pinned"])
+def test_a_mailbox_that_cannot_be_made_leaves_nothing(gpu, call):
+    gpu.run(f"""
+box = ffi.new("atos_mailbox **")
+atos.Queue(1)
+trace()
+driver.fake_refuse_once({call!r}.encode())
+assert lib.atos_mailbox_create(0, 4, box) != lib.ATOS_OK
+calls = trace()
+assert calls.count("make stream") == calls.count("destroy stream"), calls
+assert calls.count("allocate pinned") == calls.count("free pinned"), calls
+check(lib.atos_mailbox_create(0, 4, box))
+lib.atos_mailbox_destroy(box[0])
+""")
