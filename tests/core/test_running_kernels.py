@@ -1,4 +1,4 @@
-"""What happens beside a kernel that runs: callbacks, other threads, and calls that the driver refuses. With a stand-in for it."""
+"""Kernels that run beside callbacks, other threads, and calls that the driver refuses: with a stand-in for it."""
 
 from __future__ import annotations
 
