@@ -104,6 +104,44 @@ def test_it_cannot_use_queues(device):
         run(device, lambda *_: other.push(1))
 
 
+@atos.task
+def spread(worker, v, turns, counts):
+    """Push two more, up to some number, after a while."""
+    x = np.uint32(v + 1)
+    for _ in range(turns):
+        x ^= x << np.uint32(13)
+        x ^= x >> np.uint32(17)
+    if x != 0 and worker.rank == 0:
+        atos.atomic_add(counts, v, 1)
+        for child in range(2 * v + 1, 2 * v + 3):
+            if child < len(counts):
+                worker.push(child)
+
+
+def test_it_frees_makes_and_reads_arrays_while_the_queue_grows(device):
+    counts, kept = atos.zeros(1 << 14, dtype=np.int32, device=device), atos.full(4, 3, device=device)
+    unused = [atos.zeros(1_000, device=device) for _ in range(100)]
+    read = []
+
+    def use(*_):
+        del unused[:10]
+        made = atos.asarray(np.arange(1_000), device=device)
+        made[:5] = 7
+        filled = atos.full(10, 2, dtype=np.int64, device=device)
+        read.append((int(counts.to_numpy().max()), made.to_numpy().sum(), filled.to_numpy().sum(), kept.to_numpy().sum()))
+
+    queue = atos.Queue(16, max_capacity=1 << 15, device=device)
+    queue.push(0)
+    turns = 20_000 if device.kind == "cpu" else 200_000
+    stats = queue.launch_thread(spread, turns, counts, progress=use)
+    assert stats.tasks_run == len(counts)
+    assert (counts.to_numpy() == 1).all()
+    assert read
+    assert {most for most, *_ in read} <= {0, 1}
+    assert {tuple(others) for _, *others in read} == {(499_500 - 10 + 35, 20, 12)}
+    assert len(unused) < 100
+
+
 @pytest.mark.parametrize("progress", [None, 1, "yes"])
 def test_anything_else_is_refused(progress):
     with pytest.raises(atos.UnsupportedTypeError, match="progress must be True, False or a function"):
