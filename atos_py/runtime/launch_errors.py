@@ -80,7 +80,9 @@ def check_end(
         if status == lib.ATOS_STOPPED and asked and interrupt is None:
             return
         if status in (lib.ATOS_STOPPED, lib.ATOS_STUCK, lib.ATOS_HELD):
-            late = "stop() was called" if asked else f"it took longer than its timeout of {timeout} s"
+            late = f"it took longer than its timeout of {timeout} s" if timeout is not None else "it failed"
+            if asked:
+                late = "stop() was called"
             if _others_interrupted(queue, status, interrupt):
                 late = "another process was interrupted"
             why = "it was interrupted" if interrupt else late

@@ -82,7 +82,8 @@ class LaunchOptions(TypedDict, total=False):
         Where to run; must be the queue's device, which is the default.
     timeout : float, optional
         Seconds after which the launch is stopped. Workers finish the items that they have in hand and leave; what is
-        unfinished is in the queue. By default there is no limit.
+        unfinished is in the queue. If the host is held up then, workers stop by their own clock 0.1 s later. By default
+        there is no limit.
     trace : float, optional
         Microseconds between samples of the run, for `LaunchStats.trace`; by default none are taken.
     counters : bool
@@ -91,8 +92,8 @@ class LaunchOptions(TypedDict, total=False):
     progress : bool or callable
         True shows a bar on stderr while the launch runs, tqdm's if that is installed. A function is called instead, some
         50 times a second, in the thread of the launch, as ``progress(tasks_run, rate, waiting)``: the tasks that this
-        launch has run, tasks a second since the call before, and items in the queue that nobody has taken. It cannot use
-        queues, and what it raises stops the launch. By default nothing is shown.
+        launch has run, tasks a second since the call before, and items in the queue that nobody has taken. It may use arrays,
+        but no queues, and what it raises stops the launch. By default nothing is shown.
     debug : bool, optional
         Whether to check every index, division and cast to an integer type in the task, and its asserts; slower. By default
         what the environment variable ``ATOS_DEBUG`` says: 1 or 0.
