@@ -665,6 +665,15 @@ WORKER = {
         " || this->first_of_kernel() + load(this->claims_of_kernel()) >= end;",
         ";",
     ),
+    "W83": Mutant(
+        "device/worker_state.cuh",
+        "a worker keeps to itself that time is over",
+        "set_bits(&queue().counters->stop, kStopAsked);",
+        ";",
+    ),
+    "W84": Mutant(
+        "device/worker_state.cuh", "pushes that 32 bits may not hold are not counted", "atomicAdd(&header->pushed, 1ull);", ";"
+    ),
     "W51": Mutant(
         "device/bsp_rounds.cuh",
         "arrivals of a discrete kernel are counted on",

@@ -4,7 +4,7 @@
 
 namespace atos {
 
-constexpr uint32_t kMostCounted = 1;
+constexpr uint32_t kMostCounted = 2;
 inline const unsigned &kKeepsLocalItems = model::bounds.keep;
 inline const unsigned &kBacklogPerWorker = model::bounds.backlog;
 inline const unsigned &kMostLocalSteps = model::bounds.steps, &kMostStalledSteps = model::bounds.steps;
