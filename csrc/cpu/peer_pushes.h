@@ -32,7 +32,7 @@ public:
   // Of queues with buckets: looks at the windows of the other devices, by which their items are near or far.
   void look() {
     if (far.empty())
-      for (uint32_t k = 0; k < peers.count; ++k) far.emplace_back(peers.far_items<bytes>(k)), far[k].make_room(0);
+      for (uint32_t k = 0; k < peers.count; ++k) far.emplace_back(peers.far_items<bytes>(k));
     for (uint32_t k = 0; k < peers.count; ++k)
       if (k != peers.own) far[k].look();
   }

@@ -39,7 +39,7 @@ public:
       std::memcpy(&value, item, bytes);
       owner->push(value, level_of(priority, owner->launch.inverse_delta));
     };
-    if (given.buckets) far_pushes.make_room(buffer.size()), far_pushes.look(), to_peers.look();
+    if (given.buckets) far_pushes.look(), to_peers.look();
     view.worker.scratch = scratch.unsized();
     view.worker.scratch_bytes = launch.unsized_scratch;
     view.worker.index = run.first_worker + number;

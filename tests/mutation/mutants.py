@@ -1494,89 +1494,89 @@ DEVICES = {
 }
 
 RECOVERY = {
-    "V01": Mutant(
+    "E01": Mutant(
         "protocol/queue_ref.cuh",
         "the last worker to leave tells its tickets, not the one with the lowest",
         "while (first < seen && !compare_exchange",
         "while (!compare_exchange",
     ),
-    "V02": Mutant(
+    "E02": Mutant(
         "cpu/worker.h", "a worker leaves its tickets untold", "if (consumer.claimed) queue.leave_tickets(consumer.first);", ""
     ),
-    "V03": Mutant(
+    "E03": Mutant(
         "host/in_place_recovery.h",
         "items of an older generation are not found",
         "distance > 1 || distance % 2 == 0",
         "distance != 1",
     ),
-    "V04": Mutant(
+    "E04": Mutant(
         "host/in_place_recovery.h",
         "what was spilled under claimed tickets is dropped",
         "items.left.insert(items.left.end(), items.spilled.begin(), spilled_from(unclaimed));",
         "",
     ),
-    "V05": Mutant(
+    "E05": Mutant(
         "host/in_place_recovery.h",
         "what is left takes slots of pending items",
         "tail = std::min(tail, first + ring.size);",
         ";",
     ),
-    "V06": Mutant(
+    "E06": Mutant(
         "host/in_place_recovery.h",
         "the same in a ring before the last",
         "else if (first + ring.size < ring.end) return false;",
         "",
     ),
-    "V07": Mutant(
+    "E07": Mutant(
         "host/in_place_recovery.h",
         "a spilled item without a slot amid others",
         "if (its.ticket == kNever || !finds_its_slot(its.ticket)) return false;",
         "if (its.ticket == kNever) return false;",
     ),
-    "V08": Mutant(
+    "E08": Mutant(
         "host/in_place_recovery.h",
         "slots of spilled items stay as they were",
         "if (slot.distance() < 2) slot.free_next();",
         "if (slot.distance() == 1) slot.free_next();",
     ),
-    "V09": Mutant(
+    "E09": Mutant(
         "host/in_place_recovery.h",
         "slots of the next generation are freed",
         "if (slot.distance() < 2) slot.free_next();",
         "slot.free_next();",
     ),
-    "V10": Mutant("host/in_place_recovery.h", "what is behind in no order", "sort(items.behind);", ""),
-    "V11": Mutant(
+    "E10": Mutant("host/in_place_recovery.h", "what is behind in no order", "sort(items.behind);", ""),
+    "E11": Mutant(
         "host/in_place_recovery.h",
         "the first of the claimed tickets is not looked at",
         "std::max({first_left, ring.start, newest})",
         "std::max({first_left + 1, ring.start, newest})",
     ),
-    "V12": Mutant(
+    "E12": Mutant(
         "host/recovery.cpp",
         "changed slots are not written back",
         "if (changed) queue.backend.copy(at, here, some * queue.slot_bytes);",
         "",
     ),
-    "V13": Mutant(
+    "E13": Mutant(
         "host/recovery.cpp",
         "where rings begin is forgotten",
         "std::copy(first_tickets, first_tickets + growths + 1, counters.ring_first_ticket);",
         "",
     ),
-    "V14": Mutant(
+    "E14": Mutant(
         "host/recovery.cpp",
         "the memory of rings is taken for new",
         "counters.tail = recovery.tail + growths * kGrowth;",
         "counters.tail = recovery.tail;",
     ),
-    "V15": Mutant(
+    "E15": Mutant(
         "host/launch.cpp",
         "a launch that finds no memory at its end forgets what its workers left",
         "if (run->left_behind || run->has_run) storage.note_run();\n  if (storage.disordered) abandoned = run;",
         "if (run->left_behind) abandoned = run;",
     ),
-    "V16": Mutant(
+    "E16": Mutant(
         "host/prioritized.cpp",
         "items with priorities are given up before they are stored",
         "std::vector<Prioritized> all = prioritized;",
