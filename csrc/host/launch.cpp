@@ -53,7 +53,7 @@ void atos_queue::leave(const std::shared_ptr<Run> &run) {
   if (run->left_behind || run->has_run) storage.note_run();
   if (storage.disordered) abandoned = run;
   abandon_receivers(run);
-  if (!run->left_behind) take_in(*run); // the caller may drop the mailbox now
+  if (!in_use()) take_in(*run); // the caller may drop the mailbox now
 }
 
 // Throws if more is pending than the capacity, and the queue may not grow.
