@@ -135,13 +135,13 @@ def edges_up_to(group, stay):  # type: ignore[no-untyped-def]
 def store_staying(values, first, before, stay, a, b, c, d):  # type: ignore[no-untyped-def]
     """Store those of a thread's four elements that stay where they belong now."""
     if stay & 1:
-        values[first + (before & 255)] = a
+        values[first + np.int32(before & 255)] = a
     if stay & 1 << 8:
-        values[first + (before >> 8 & 255)] = b
+        values[first + np.int32(before >> 8 & 255)] = b
     if stay & 1 << 16:
-        values[first + (before >> 16 & 255)] = c
+        values[first + np.int32(before >> 16 & 255)] = c
     if stay & 1 << 24:
-        values[first + (before >> 24)] = d
+        values[first + np.int32(before >> 24)] = d
 
 
 def move_weights(team, weights, first, at, size, last, to, before, stay):  # type: ignore[no-untyped-def]

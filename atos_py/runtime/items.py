@@ -90,7 +90,7 @@ def _are_integers(values: NDArray[Any]) -> bool:
 
 def _read_integers(items: Any) -> NDArray[Any]:
     """Return items as they are; Python's integers exactly, of which NumPy makes floats where they mix signs and sizes."""
-    given = as_host_array("what is pushed", items)
+    given = as_host_array("what is pushed", items, may_round=True)
     if given.dtype.kind in "fO" and not isinstance(items, np.ndarray):
         exact = np.asarray(items, dtype=object)
         if exact.size and _are_integers(exact):

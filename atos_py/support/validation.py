@@ -112,8 +112,11 @@ def as_dtype(value: DTypeLike) -> np.dtype[Any]:
     raise UnsupportedTypeError(f"a dtype of NumPy is wanted, such as 'int32' (got {value!r:.80})")
 
 
-def as_host_array(name: str, values: Any) -> NDArray[Any]:
-    """Return what NumPy makes an array of; one with a mask is refused, since what lies under the mask would count."""
+def as_host_array(name: str, values: Any, *, may_round: bool = False) -> NDArray[Any]:
+    """Return what NumPy makes an array of; one with a mask is refused, since what lies under the mask would count.
+
+    Whole numbers of a list that NumPy rounds to float64 are refused too, unless they `may_round`.
+    """
     # That module takes a while to import, whoever has such an array has imported it, and another thread may be about to.
     masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
     if masked is not None and isinstance(values, masked):
@@ -122,7 +125,7 @@ def as_host_array(name: str, values: Any) -> NDArray[Any]:
         made = np.asarray(values)
     except (TypeError, ValueError) as error:
         raise UnsupportedTypeError(f"{name} cannot be made an array: {error}") from error
-    if made.dtype == np.float64 and isinstance(values, (list, tuple)):
+    if not may_round and made.dtype == np.float64 and isinstance(values, (list, tuple)):
         _refuse_rounded(name, values, made)
     return made
 

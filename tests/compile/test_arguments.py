@@ -111,7 +111,7 @@ def test_what_is_plain_over_devices_is_packed_as_it_is_described():
         begin = len(packed)
         assert pack_plain(value, first, owner, packed, by_device) is describe(value)
         assert packed[begin:] == list(words(value))
-        if value in over:
+        if any(value is each for each in over):
             noted = [(place - begin, step) for place, step in by_device if place >= begin]
             assert noted == device_words(value)
     begin = len(packed) - len(words(over[3]))

@@ -462,7 +462,7 @@ def test_larger_blocks_take_registers_for_as_many_threads_at_once():
 
 def test_what_makes_another_kernel(core_dir, cache):
     link.cubin(nested, None, KINDS, ITEM, "cta", CC)
-    link.cubin(nested, None, KINDS, np.dtype(np.uint64), "cta", CC)
+    link.cubin(nested, None, KINDS, np.dtype(np.int64), "cta", CC)
     link.cubin(nested, None, KINDS, ITEM, "cta", CC, max_registers=40)
     assert len(entries(cache)) == 3
     core = core_dir / "core_cta_4.fatbin"

@@ -115,7 +115,7 @@ class TestParts:
         total = Profile(compile=1, run=2) + Profile(run=3, copy=4)
         assert total == Profile(compile=1, copy=4, run=5)
         assert total.call == 10
-        assert str(total) == "call 10.000 ms: compile 1.000, copy 4.000, run 5.000"
+        assert str(total) == "call 10.000 ms: compile 1.000, copy counters 4.000, run 5.000"
         assert str(Profile()) == "call 0.000 ms: nothing"
 
 

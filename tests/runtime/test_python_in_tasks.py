@@ -181,18 +181,6 @@ def has_a_keyword_alone(worker, i, out, *, k=5):
     out[0] = k
 
 
-def changes_and_returns(count):
-    while True:
-        if count == 7:
-            count += 0
-            return count
-        count += 1
-
-
-def calls_a_loop(worker, i, out):
-    out[0] = changes_and_returns(i)
-
-
 def stores_a_member(worker, i, out):
     out[0] = Colour.RED
 
@@ -227,7 +215,6 @@ REFUSED = {
     calls_with_a_rest: r"'after_rest' has parameters that are given by keyword alone.* by place.*: def after_rest",
     calls_after_a_default: r"'after_a_default' has parameters that are given by keyword alone.* by place",
     has_a_keyword_alone: r"the body has a keyword-only parameter 'k', which nothing gives; leave it out",
-    calls_a_loop: "no type for 'count', as where a loop `while True` changes a variable just before it returns it",
     stores_a_member: r"is given a member of Colour; write int\(...\) around it",
     indexes_by_a_member: r"indexed by a member of Colour; write int\(...\) around it",
     pushes_a_member: r"worker.push takes an integer .* convert it, as in int\(x\)",

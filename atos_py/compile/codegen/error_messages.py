@@ -45,11 +45,6 @@ _PLAIN = [
         "it sets an element of a global or captured array, which is a constant in a task; pass the array as an argument of the"
         " launch",
     ),
-    (
-        r"Type of variable '(\w+)[.\w]*' cannot be determined",
-        "Numba finds no type for {0!r}, as where a loop `while True` changes a variable just before it returns it; return what"
-        " it would become, as in `return count + 1`, or give the loop a condition",
-    ),
     (r"assigned to variable '(\w+)' in globals", f"its global variable {{0!r}} is a list or a set; {_OUTSIDE}"),
     (r"OverloadSelector object .*\((?:List|Set)\(", f"its global variable is a list or a set; {_OUTSIDE}"),
     (rf"\bNRT|{_FUNCTION} (?:{_MAKERS}|sorted)\b", _ALLOCATES),

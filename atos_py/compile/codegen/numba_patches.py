@@ -96,7 +96,8 @@ def assignment_expressions(byteflow: ModuleType, interpreter: ModuleType) -> Ite
     """Have Numba compile ``(name := value)`` right, in what is compiled meanwhile, under the lock of its compiler.
 
     Numba takes the copy that Python puts on its stack there for the value itself. It then lets the name take the place of the
-    value, since a value is used once, and no longer finds the value where the copy is used. So the copy gets a variable.
+    value, since a value is used once, and no longer finds the value where the copy is used. So the copy gets a variable, if a
+    name comes next: from Python 3.12 on `or` and `and` make copies too, which Numba takes right.
 
     Parameters
     ----------
@@ -106,22 +107,25 @@ def assignment_expressions(byteflow: ModuleType, interpreter: ModuleType) -> Ite
     runner: Any = byteflow.TraceRunner
     maker: Any = interpreter.Interpreter
     ir: Any = interpreter.ir
-    copies = runner.op_COPY
     names = "op_COPY", "op_DUP_TOP"  # from Python 3.11 on, and before
     saved = [(target, name, vars(target).get(name)) for target in (runner, maker) for name in names]
+    true = {(target, name): function for target, name, function in saved}
 
     def follow(self: Any, state: Any, inst: Any) -> None:
-        if inst.opname == "COPY" and inst.arg != 1:
-            copies(self, state, inst)
+        if not state._bytecode[inst.next].opname.startswith("STORE"):
+            true[runner, f"op_{inst.opname}"](self, state, inst)
             return
         value, copy = state.pop(), state.make_temp()
         state.append(inst, value=value, copy=copy)
         state.push(copy)
         state.push(value)
 
-    def make(self: Any, inst: Any, value: str, copy: str) -> None:
-        target = self.current_scope.get_or_define(copy, loc=self.loc)
-        source = self.get(value)
+    def make(self: Any, inst: Any, **given: Any) -> None:
+        if "copy" not in given:
+            true[maker, f"op_{inst.opname}"](self, inst, **given)
+            return
+        target = self.current_scope.get_or_define(given["copy"], loc=self.loc)
+        source = self.get(given["value"])
         self.current_block.append(ir.Assign(value=source, target=target, loc=self.loc))
         self.definitions[target.name].append(source)
 
