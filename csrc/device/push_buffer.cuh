@@ -195,8 +195,7 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
     const uint64_t last_head = header->head;
     const uint32_t steps = header->steps + 1, stalled = header->stalled_steps + 1;
     // All is asked for before the first answer is looked at: they take as long as one.
-    const uint64_t head = load(&counters->head), tail = load(&counters->tail), asked = load(&counters->stop);
-    const uint64_t stop = asked | this->stop_by_clock();
+    const uint64_t head = load(&counters->head), tail = load(&counters->tail), stop = load(&counters->stop);
     const int64_t demand = int64_t(head - tickets_of(tail));
     const uint32_t same = head == last_head ? stalled : 0;
     const bool turn = steps >= kMostLocalSteps, waiting = !has_buckets() && demand < 0 && same >= kMostStalledSteps;

@@ -137,9 +137,30 @@ bool QueueStorage::grow(uint64_t total, const std::function<void(uint64_t capaci
 bool QueueStorage::ensure_capacity(uint64_t total) {
   if (total > std::max<uint64_t>(size, max_size)) return false;
   const uint64_t kept = overflow.size() / item_bytes, more = total - num_pending() + kept;
-  if (has_buckets() ? total > size : more > free_tickets()) return grow(total, [&](uint64_t capacity) { move_to(capacity); });
+  const bool fits = has_buckets() ? total <= size : more <= free_tickets() || add_rings(more);
+  if (!fits) return grow(total, [&](uint64_t capacity) { move_to(capacity); });
   if (kept) append(Pushed::of_host(overflow.data()), kept);
   overflow.clear();
+  return true;
+}
+
+// Adds rings behind the last one, as workers do, if the queue has grown so before, so that no item has to move; false if none
+// that may come has room for so many items.
+bool QueueStorage::add_rings(uint64_t more) {
+  if (has_buckets() || !growths) return false;
+  unsigned k = growths + 1;
+  while (k < kMostGrowths && first_size << k < more) ++k;
+  const uint64_t bytes = bytes_of_growths(first_size * slot_bytes, k), tickets = tickets_of(counters.tail);
+  if (first_size << k < more || first_size << k > max_size || bytes > growable->bytes) return false;
+  try {
+    growable->extend(bytes);
+  } catch (const Failure &) { // whatever it is: the queue may still move
+    return false;
+  }
+  for (unsigned ring = growths + 1; ring <= k; ++ring) counters.ring_first_ticket[ring] = tickets + kGrown;
+  counters.tail = tickets + k * kGrowth;
+  count_growths();
+  stale = true;
   return true;
 }
 

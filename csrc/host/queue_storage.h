@@ -145,6 +145,7 @@ private:
   void make_ring(uint64_t capacity);
   void reset_counters();
   void reset();
+  bool add_rings(uint64_t more);
   bool grow(uint64_t total, const std::function<void(uint64_t capacity)> &make);
   void replace_in(uint64_t capacity, const unsigned char *items, uint64_t n, uint64_t of_level);
   void provide_for_growth(Run &run);
@@ -164,7 +165,7 @@ private:
   // What a run has left (recovery.cpp).
   void count_growths();
   void collapse_rings();
-  void read_spilled();
+  uint64_t read_spilled(uint64_t end, unsigned char *beyond);
   void recover(bool barrier, bool claimed_in_order);
   bool recover_in_place();
   void recover_aside(bool barrier);

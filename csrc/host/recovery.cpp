@@ -75,35 +75,49 @@ void QueueStorage::recover(bool barrier, bool claimed_in_order) {
   disordered = false;
 }
 
-// Reads the spill area.
-void QueueStorage::read_spilled() {
+// Reads the spill area. Items of the tickets from `end` on go to their places in `beyond`; returns how many these are.
+uint64_t QueueStorage::read_spilled(uint64_t end, unsigned char *beyond) {
   const uint64_t n = std::min(counters.spilled, spill_size()), bytes = spilled_bytes(item_bytes);
   const unsigned char *area = static_cast<const unsigned char *>(spill);
+  uint64_t num_beyond = 0;
   found.clear();
-  found.spilled.reserve(n);
   for (uint64_t done = 0, some; done < n; done += some) {
     some = std::min(n - done, staging_bytes / bytes);
     backend.copy(staging.get(), area + done * bytes, some * bytes);
     for (uint64_t i = 0; i < some; ++i) {
       TicketItem one{};
-      std::memcpy(one.item, &staging[i * bytes], item_bytes);
       std::memcpy(&one.ticket, &staging[(i + 1) * bytes - 8], 8);
+      if (one.ticket >= end && one.ticket != kNever) {
+        std::memcpy(beyond + (one.ticket - end) * item_bytes, &staging[i * bytes], item_bytes);
+        ++num_beyond;
+        continue;
+      }
+      std::memcpy(one.item, &staging[i * bytes], item_bytes);
       found.spilled.push_back(one);
     }
   }
+  return num_beyond;
 }
 
 // False if the rings cannot stay as they are.
 bool QueueStorage::recover_in_place() {
-  read_spilled();
+  const RingTickets last = last_ring();
+  // All items of the tickets from `end` on were spilled, since their slots hold others: perhaps many, which go straight behind.
+  const uint64_t end = std::min(last.end, std::max(std::min(counters.head, last.end), last.start) + last.size);
+  std::vector<unsigned char> rest;
+  rest.reserve((last.end - end) * item_bytes + overflow.size() + mail_bytes);
+  rest.resize((last.end - end) * item_bytes);
+  if (read_spilled(end, rest.data()) != last.end - end) return false; // some were lost
   rings.clear();
-  for (unsigned k = 0; k <= growths_of(counters.tail); ++k) rings.push_back(ring_of_growth(k));
+  for (unsigned k = 0; k <= last.number; ++k) rings.push_back(ring_of_growth(k));
   StagedSlots staged{*this};
   InPlaceRecovery<StagedSlots> recovery(staged, rings, counters.head, counters.first_left, found);
   if (!recovery.plan()) return false;
-  std::vector<unsigned char> rest;
-  rest.reserve(found.behind.size() * item_bytes + overflow.size() + mail_bytes);
-  for (const TicketItem &its : found.behind) rest.insert(rest.end(), its.item, its.item + item_bytes);
+  std::vector<unsigned char> behind;
+  behind.reserve(found.behind.size() * item_bytes);
+  for (const TicketItem &its : found.behind) behind.insert(behind.end(), its.item, its.item + item_bytes);
+  rest.reserve(rest.size() + behind.size() + overflow.size() + mail_bytes);
+  rest.insert(rest.begin(), behind.begin(), behind.end());
   rest.insert(rest.end(), overflow.begin(), overflow.end());
   recovery.carry_out();
   overflow.swap(rest);
@@ -124,7 +138,7 @@ void QueueStorage::recover_aside(bool barrier) {
   // Of a level that is over all items were taken, which may be many times as many as those that are left.
   const bool is_over = barrier && !has_buckets() && ran_all_below(&counters, counters.head);
   std::vector<unsigned char> all = peek_from(is_over ? counters.head : 0, &of_level);
-  read_spilled();
+  read_spilled(kNever, nullptr);
   all.reserve(all.size() + found.spilled.size() * item_bytes);
   for (const TicketItem &its : found.spilled) all.insert(all.end(), its.item, its.item + item_bytes);
   if (has_buckets()) return recover_prioritized(all);

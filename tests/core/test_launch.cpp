@@ -208,6 +208,45 @@ TEST(a_burst_into_a_small_ring_loses_nothing) {
   }
 }
 
+// Nodes of a tree, one of which stops the launch and pushes leaves all the same.
+static void burst_at_stop(atos_cpu_worker *worker, const void *items, int64_t n, const void *args) {
+  auto &seen = **static_cast<std::vector<std::atomic<uint32_t>> *const *>(args);
+  for (int64_t k = 0; k < n; ++k) {
+    const uint64_t v = static_cast<const uint64_t *>(items)[k];
+    ++seen[v];
+    if (v < 3000)
+      for (uint64_t child = 3 * v + 1; child < 3 * v + 4 && child < 3000; ++child) push<uint64_t>(worker, child);
+    if (v != 700) continue;
+    worker->stop(worker);
+    for (uint64_t leaf = 3000; leaf < 8000; ++leaf) push<uint64_t>(worker, leaf);
+  }
+}
+
+TEST(rings_stay_after_a_stop_and_others_follow_them) {
+  int added = 0;
+  for (int turn = 0; turn < 20; ++turn) {
+    Program program(burst_at_stop, nullptr);
+    Launcher<uint64_t> launcher(8);
+    CHECK(atos_queue_limit(launcher.queue, 0) == ATOS_OK, "%s", atos_message());
+    launcher.push(0);
+    std::vector<std::atomic<uint32_t>> seen(8000);
+    auto *const given = &seen;
+    const uint64_t argument = reinterpret_cast<uint64_t>(given);
+    atos_launch launch = schedule(true, false, 8, 3);
+    launch.worker = ATOS_CTA;
+    launch.argument_words = launch.threads = 1;
+    launch.arguments = &argument;
+    atos_stats stats;
+    uint64_t capacity, limit;
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK && stats.stopped, "%s", atos_message());
+    atos_queue_capacity(launcher.queue, &capacity, &limit);
+    added += stats.grown > 0 && capacity > 8 && launcher.pending() > capacity;
+    CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK, "%s", atos_message());
+    for (uint64_t v = 0; v < seen.size(); ++v) CHECK(seen[v] == 1, "task %" PRIu64 " ran %u times", v, seen[v].load());
+  }
+  CHECK(added > 5, "in %d of 20 launches a queue that had grown had more items than room", added);
+}
+
 static rlim_t address_space() {
   unsigned long long pages = 0;
   FILE *file = std::fopen("/proc/self/statm", "r");

@@ -145,7 +145,8 @@ for which in range(1, 100):
     refused += calls
 print(*sorted(set(refused)), sep=", ")
 """)
-    assert said.strip() == "refuse copy from GPU, refuse copy to GPU, refuse record an event, refuse synchronize"
+    always = {"refuse copy from GPU", "refuse copy to GPU", "refuse record an event"}
+    assert always <= set(said.strip().split(", ")) <= always | {"refuse synchronize"}  # the kernel may have ended by then
 
 
 def test_a_kernel_that_does_not_stop_after_a_refusal_is_stuck(gpu):

@@ -175,6 +175,12 @@ void provide(const std::vector<unsigned> &nodes, bool far_used) {
   world.far.provide(world.counters.far, world.counters.untracked, window.current, far, far_used);
 }
 
+// Without rounds, the host looks for what was claimed and not taken from the lowest ticket on that a worker has told of.
+void check_left(uint64_t ticket) {
+  if (!bounds.barrier && !bounds.buckets && ticket < now(world.counters.head) && ticket < now(world.counters.first_left))
+    model::fail("an item is left under a ticket that nobody has told of");
+}
+
 std::vector<unsigned> peek(uint64_t *before_head) {
   std::vector<std::pair<uint64_t, unsigned>> found;
   Slot<BYTES> *ring = world.slots;
@@ -186,7 +192,7 @@ std::vector<unsigned> peek(uint64_t *before_head) {
   }
   std::sort(found.begin(), found.end());
   std::vector<unsigned> all;
-  for (const auto &[ticket, v] : found) all.push_back(v), *before_head += ticket < now(world.counters.head);
+  for (const auto &[ticket, v] : found) all.push_back(v), *before_head += ticket < now(world.counters.head), check_left(ticket);
   return all;
 }
 
@@ -210,6 +216,7 @@ void collapse_rings() {
                       &world.counters.arrived, &world.counters.phase, &world.counters.round_end, &world.counters.gone[0],
                       &world.counters.growths_granted, &world.counters.growths_requested})
     set(*p, 0);
+  set(world.counters.first_left, kNever);
   for (unsigned k = 1; k <= kMostRings; ++k) set(world.counters.ring_first_ticket[k], 0), set(world.provided[k], 0);
   for_slots([](auto &slot) { fill_slot(slot, 0, 0); });
 }
@@ -503,7 +510,7 @@ int main(int count, char **arguments) {
   };
   // What nobody writes in this model, or nobody reads, is no step.
   name(c.head, "head"), name(c.tail, "tail"), name(c.finished, "finished"), name(c.gone[0], "gone");
-  name(c.stop, "stop", bounds.capacity >= kNodes && !bounds.stops && !bounds.fails && !bounds.halts && !bounds.ends && (!bounds.buckets || bounds.blocks >= kNodes)), name(c.spilled, "spilled"), name(c.quiescent, "quiescent", bounds.aside == 0);
+  name(c.stop, "stop", bounds.capacity >= kNodes && !bounds.stops && !bounds.fails && !bounds.halts && !bounds.ends && (!bounds.buckets || bounds.blocks >= kNodes)), name(c.spilled, "spilled"), name(c.first_left, "first_left"), name(c.quiescent, "quiescent", bounds.aside == 0);
   name(c.untracked, "untracked", !bounds.nested && !bounds.arrive && !bounds.buckets), name(c.splits_open, "splits_open", !bounds.nested);
   name(c.mail, "mail", !bounds.arrive, false, true), name(world.mailbox.sent, "sent", !bounds.arrive), name(world.mailbox.taken, "taken", !bounds.arrive);
   for (unsigned i = 0; i < bounds.mailbox; ++i) name(world.mailbox.items[i], "mail item " + std::to_string(i), !bounds.arrive);
@@ -534,6 +541,7 @@ int main(int count, char **arguments) {
   name(world.size, "size", true), name(world.stops, "stops", true);
   machine.memory.views.resize(bounds.workers);
   set(c.quiescent, 0);
+  set(c.first_left, kNever);
   set(world.size, bounds.capacity);
   provide(seeds(), true);
   set(world.first_end, now(world.counters.tail));

@@ -74,6 +74,16 @@ BROKEN = {
     "spill_one asks for a stop": Rule(
         in_queue(r"set_bits\(&counters->stop, kStopFull\);", ""), caught_in="full, two workers", found=STUCK
     ),
+    "who leaves at a stop tells its tickets": Rule(
+        in_worker(r"queue\(\)\.leave_tickets\(header->consumer\.first\);", "(void)0;"),
+        caught_in="stopped from outside",
+        found="nobody has told of",
+    ),
+    "the lowest ticket that was left counts": Rule(
+        in_queue(r"while \(first < seen && !compare_exchange", "while (!compare_exchange"),
+        caught_in="full, two workers",
+        found="nobody has told of",
+    ),
     "while_waiting sees the stop": Rule(
         in_worker(r"if \(stop != kRun\) return Waiting::kLeave;(\s*consumer\.look_for_ring)", r"\1"),
         caught_in="full, two workers",

@@ -1189,7 +1189,7 @@ MAILBOX = {
     "M23": Mutant(
         "host/recovery.cpp",
         "what exceeds the queue is dropped",
-        "found.behind) rest.insert(rest.end(), its.item, its.item + item_bytes);",
+        "found.behind) behind.insert(behind.end(), its.item, its.item + item_bytes);",
         "found.behind) (void)its;",
     ),
     "M24": Mutant("host/stop_monitor.h", "a mailbox stops nothing", "mailbox && mailbox->stop_asked", "false"),
@@ -1575,6 +1575,18 @@ RECOVERY = {
         "a launch that finds no memory at its end forgets what its workers left",
         "if (run->left_behind || run->has_run) storage.note_run();\n  if (storage.disordered) abandoned = run;",
         "if (run->left_behind) abandoned = run;",
+    ),
+    "E17": Mutant(
+        "host/recovery.cpp",
+        "spilled items behind all others lie one place too far on",
+        "beyond + (one.ticket - end) * item_bytes",
+        "beyond + (one.ticket - end + (one.ticket > end)) % (last_ring().end - end) * item_bytes",
+    ),
+    "E18": Mutant(
+        "host/queue_storage.cpp",
+        "rings that are added begin one ticket late",
+        "counters.ring_first_ticket[ring] = tickets + kGrown;",
+        "counters.ring_first_ticket[ring] = tickets + kGrown + 1;",
     ),
     "E16": Mutant(
         "host/prioritized.cpp",

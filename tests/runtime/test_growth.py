@@ -132,3 +132,35 @@ def test_resize_and_the_limit(device):
     queue.push(range(7))
     assert queue.capacity == 8
     assert queue.peek().tolist() == list(range(7))
+
+
+@atos.task
+def spread(worker, v, n, ran, count, last, leaves):
+    """Pushes a tree of n nodes; the task that comes after `last` others stops the launch, and pushes leaves all the same."""
+    if worker.rank == 0:
+        atos.atomic_add(ran, v, 1)
+        for child in range(3 * v + 1, min(3 * v + 4, n)):
+            worker.push(child)
+        if atos.atomic_add(count, 0, 1) == last:
+            worker.stop()
+            for leaf in range(leaves):
+                worker.push(n + leaf)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("leaves", [0, 3000])
+def test_rings_stay_after_a_stop_and_the_next_launch_goes_on(device, worker, leaves, dtype):
+    n = 3000
+    for last in (0, 40, 700):
+        ran = atos.zeros(n + leaves + 1, dtype=np.int32, device=device)
+        count = atos.zeros(1, dtype=np.int64, device=device)
+        queue = atos.Queue(8, dtype=dtype, device=device)
+        queue.push(0)
+        assert queue.launch(spread, n, ran, count, last, leaves, worker=worker, timeout=60).stopped
+        left = queue.peek()
+        assert len(left) == len(queue) == len(set(left.tolist()))
+        assert not ran[:][left].any()
+        queue.push(n + leaves)  # there is room behind all that is pending, or it is made now
+        assert queue.peek().tolist() == [*left.tolist(), n + leaves]
+        queue.launch(spread, n, ran, count, -1, leaves, worker=worker, timeout=60)
+        assert (ran[:] == 1).all()
