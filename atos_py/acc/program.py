@@ -46,10 +46,9 @@ def check_policy(policy: Any, n: int) -> int:
     """Return the vertices of a frontier above which a round is topology-driven, or -1 if none is."""
     if isinstance(policy, str) and policy in ("data", "topology"):
         return 0 if policy == "topology" else -1
-    if isinstance(policy, tuple) and len(policy) == 2 and policy[0] == "hybrid":
-        share = check_float("the share of a hybrid policy", policy[1])
-        if share >= 0:
-            return min(int(share * n), UNLIMITED)
+    is_hybrid = isinstance(policy, tuple) and len(policy) == 2 and policy[0] == "hybrid"
+    if is_hybrid and (share := check_float("the share of a hybrid policy", policy[1])) >= 0:
+        return min(int(share * n), UNLIMITED)
     raise InvalidArgumentError(f"policy must be 'data', 'topology' or ('hybrid', share of at least 0) (got {policy!r:.80})")
 
 
@@ -247,8 +246,7 @@ class Program:
         """
         check_graph(graph)
         check_option_names("Program.run", launch_options, (*list_parameters(Program.run), *LaunchOptions.__annotations__))
-        if worker is not None:
-            check_worker(worker)
+        check_worker("cta" if worker is None else worker)
         sent = check_choice("direction", "push" if direction is None else direction, DIRECTIONS)
         usual = "jit" if threshold is not None or (self.combine.idempotent and not self.combine.votes) else "online"
         listed = check_choice("filter", usual if filter is None else filter, FILTERS)
@@ -276,7 +274,6 @@ class Program:
             f"(got {why if relaxed else f'direction={direction!r}, policy={policy!r}'}): leave it out"
         )
         no_list = direction == "pull" or policy == "topology" or self.apply
-        no_push = no_list and not monotone_stores
         deep = (
             f"unroll={unroll!r} lets updates along pushes run ahead of rounds, which votes do not, and there are none where "
             f"all pull (got {self.combine!r}, direction={direction!r}, policy={policy!r}): leave it out"
@@ -297,7 +294,7 @@ class Program:
             (in_rounds and relaxed, online),
             (check_bool("monotone_stores", monotone_stores) and policy != "topology", lost),
             (check_bool("unique", unique) and (no_list or relaxed), repeats),
-            (levels > 1 and (no_push or self.combine.votes), deep),
+            (levels > 1 and ((no_list and not monotone_stores) or self.combine.votes), deep),
         )
         for is_wrong, message in rules:
             if is_wrong:

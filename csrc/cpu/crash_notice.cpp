@@ -1,8 +1,10 @@
 // CrashNotice, by handlers of SIGSEGV and SIGBUS that stand in front of those that were there.
 #include "cpu/crash_notice.h"
 
+#include <atomic>
 #include <csignal>
 #include <mutex>
+#include <pthread.h>
 #include <unistd.h>
 
 namespace atos {
@@ -16,12 +18,20 @@ constexpr int kSignals[] = {SIGSEGV, SIGBUS};
 
 struct sigaction earlier[2];
 
-// Of the static block of the thread's storage, which a handler of signals may look at: nothing is allocated for it.
-__attribute__((tls_model("initial-exec"))) thread_local volatile std::sig_atomic_t in_task = 0;
+// The threads that run tasks, or 0. No variable of a thread: a handler of signals may not be the first to use one, and one that
+// is there from the begin takes room that the libraries of a process share.
+constexpr unsigned kMostThreads = 1024;
+std::atomic<pthread_t> threads[kMostThreads];
+
+bool runs_task() {
+  for (const std::atomic<pthread_t> &thread : threads)
+    if (thread.load(std::memory_order_relaxed) == pthread_self()) return true;
+  return false;
+}
 
 void tell(int number, siginfo_t *info, void *) {
   const bool of_thread = info->si_code > 0 || info->si_code == SI_TKILL; // which a handler before this one has raised again
-  if (in_task && of_thread && write(STDERR_FILENO, kText, sizeof kText - 1) < 0) { // nobody to tell
+  if (of_thread && runs_task() && write(STDERR_FILENO, kText, sizeof kText - 1) < 0) { // nobody to tell
   }
   sigaction(number, &earlier[number == kSignals[1]], nullptr);
   if (info->si_code <= 0) raise(number); // sent by a process; a fault happens again by itself
@@ -39,11 +49,16 @@ void install() {
 
 CrashNotice::CrashNotice(bool checked) {
   static std::once_flag installed;
-  if (checked) return;
-  std::call_once(installed, install);
-  in_task = 1;
+  if (checked) place = kMostThreads;
+  else std::call_once(installed, install);
+  for (; place < kMostThreads; ++place) {
+    pthread_t nobody = 0;
+    if (threads[place].compare_exchange_strong(nobody, pthread_self())) return;
+  }
 }
 
-CrashNotice::~CrashNotice() { in_task = 0; }
+CrashNotice::~CrashNotice() {
+  if (place < kMostThreads) threads[place] = 0;
+}
 
 } // namespace atos

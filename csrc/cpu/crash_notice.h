@@ -11,6 +11,9 @@ public:
   ~CrashNotice();
   CrashNotice(const CrashNotice &) = delete;
   CrashNotice &operator=(const CrashNotice &) = delete;
+
+private:
+  unsigned place = 0; // of this thread among those that run tasks
 };
 
 } // namespace atos

@@ -50,7 +50,7 @@ void MemoryPool::free(CUdeviceptr pointer) noexcept {
     return device.release_unless_run([pointer] {
       if (driver().cuCtxSynchronize() == CUDA_SUCCESS) driver().cuMemFree(pointer); // or the context is lost
     });
-  device.release_when_unused([this, pointer] { driver().cuMemFreeAsync(pointer, CU_STREAM_LEGACY); });
+  device.release_when_unused([pointer] { driver().cuMemFreeAsync(pointer, CU_STREAM_LEGACY); });
   if (unused() > most_unused) device.release_unless_run([this] { trim(most_unused); }); // which waits for the stream
 }
 

@@ -80,6 +80,9 @@ ATOS_DEVICE bool compare_exchange(uint64_t *p, uint64_t &expected, uint64_t desi
 ATOS_DEVICE void set_bits(uint64_t *p, uint64_t bits) {
   ATOS_SCOPED("red.relaxed", ".global.or.b64 [%0], %1;", ::"l"(global(p)), "l"(bits) : "memory");
 }
+ATOS_DEVICE void lower_to(uint64_t *p, uint64_t v) {
+  ATOS_SCOPED("red.relaxed", ".global.min.u64 [%0], %1;", ::"l"(global(p)), "l"(v) : "memory");
+}
 ATOS_DEVICE void set_bit(uint64_t *p, unsigned bit) { set_bits(p, uint64_t(1) << bit); }
 ATOS_DEVICE void clear_bit(uint64_t *p, unsigned bit) {
   ATOS_SCOPED("red.relaxed", ".global.and.b64 [%0], %1;", ::"l"(global(p)), "l"(~(uint64_t(1) << bit)) : "memory");
@@ -119,6 +122,10 @@ ATOS_FUNCTION bool compare_exchange(uint64_t *p, uint64_t &expected, uint64_t de
   return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 ATOS_FUNCTION void set_bits(uint64_t *p, uint64_t bits) { __atomic_fetch_or(p, bits, __ATOMIC_ACQ_REL); }
+ATOS_FUNCTION void lower_to(uint64_t *p, uint64_t v) {
+  uint64_t seen = load(p);
+  while (v < seen && !compare_exchange(p, seen, v)) {}
+}
 ATOS_FUNCTION void fence() {}
 ATOS_FUNCTION void fence_device() {}
 ATOS_FUNCTION unsigned lowest_bit(uint64_t v) { return unsigned(__builtin_ctzll(v)); }

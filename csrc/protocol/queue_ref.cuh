@@ -44,7 +44,7 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
     Slot<bytes> &slot = ring.template slot<bytes>(place.index);
     // In the first generation every slot is free; later the item of the generation before may still be there.
     const bool used = !ring.first_generation(ticket);
-    if (used && !slot.is_free(place.sequence)) return spill_one(item, ticket);
+    if (used && !slot.is_free(place.sequence)) return spill_one(item, ring.ticket_at(place));
     if (!Slot<bytes>::packed) {
       if (used) fence(); // whoever emptied the slot has read it
       slot.put(item);
@@ -124,10 +124,7 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
   }
 
   // At a stop: tells the host that a worker leaves with claimed tickets whose items it has not taken, from this one on.
-  ATOS_FUNCTION void leave_tickets(uint64_t first) const {
-    uint64_t seen = load(&counters->first_left);
-    while (first < seen && !compare_exchange(&counters->first_left, seen, first)) {}
-  }
+  ATOS_FUNCTION void leave_tickets(uint64_t first) const { lower_to(&counters->first_left, first); }
 
   // Reports a check that failed in a task. The first failure is kept, and the launch ends in order; the host reads it when all
   // have left.

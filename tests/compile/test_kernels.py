@@ -123,7 +123,7 @@ def flat_groups(worker, v, out, floats):
     if group.rank == 0:
         own[2] = group.index * group.count
     worker.sync()
-    total = group.sum(v + shared[1]) + group.min(np.int32(v)) + group.max(np.uint64(v))
+    total = group.sum(v + shared[1]) + group.min(np.int32(v)) + np.int64(group.max(np.uint64(v)))
     floating = group.sum(own[2]) + group.max(v * 0.5)
     group.sync()
     if group.any(total > 3) and group.all(total >= 0):
@@ -408,7 +408,7 @@ def send(worker, v, numbers, records):
     """Push into queues of items of two sizes."""
     for child in worker.split(v):
         numbers.push(child)
-        records.push((child, v, child + v))
+        records.push((child, v, child + np.int64(v)))
 
 
 @pytest.mark.parametrize("worker", WORKERS)

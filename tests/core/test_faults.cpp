@@ -25,6 +25,10 @@ void *operator new(size_t bytes) {
   if (void *pointer = fails() ? nullptr : std::malloc(bytes ? bytes : 1)) return pointer;
   throw std::bad_alloc();
 }
+void *operator new(size_t bytes, const std::nothrow_t &) noexcept { return fails() ? nullptr : std::malloc(bytes ? bytes : 1); }
+#if defined(__GNUC__) && !defined(__clang__) // which takes the two for those of the library where it has one of them inlined
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
 void operator delete(void *pointer) noexcept { std::free(pointer); }
 void operator delete(void *pointer, size_t) noexcept { std::free(pointer); }
 

@@ -63,7 +63,7 @@ class TestDimacs:
             ("p sp 2 1\na 1 2\n", 2, "expected 3 fields, source, target and weight, found 2"),
             ("p sp 2 1\na 1 2 3 4\n", 2, "found 4"),
             ("p sp 2 1\na 1 2 3.5\n", 2, "weight '3.5' is not a whole number"),
-            ("p sp 2 1\na 1 2 1234567890123456789\n", 2, "more than 18 digits"),
+            ("p sp 2 1\na 1 2 12345678901234567890\n", 2, "does not fit int64"),
             ("p sp 2 1\nb 1 2 3\n", 2, "expected an edge, 'a SOURCE TARGET WEIGHT', or a comment, found 'b 1 2 3'"),
             ("p sp 2 1\na1 2 3\n", 2, "expected an edge"),
             (b"p sp 2 1\na 1 \xff\xfe 3\n", 2, r"vertex id '\xff\xfe' is not"),

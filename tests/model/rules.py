@@ -80,8 +80,8 @@ BROKEN = {
         found="nobody has told of",
     ),
     "the lowest ticket that was left counts": Rule(
-        in_queue(r"while \(first < seen && !compare_exchange", "while (!compare_exchange"),
-        caught_in="full, two workers",
+        in_queue(r"lower_to\(&counters->first_left, first\);", "store(&counters->first_left, first);"),
+        caught_in="stopped from outside",
         found="nobody has told of",
     ),
     "while_waiting sees the stop": Rule(
@@ -512,7 +512,7 @@ BROKEN = {
         caught_in="far items, large",
     ),
     "an item that has no block is spilled": Rule(
-        in_queue(r"else queue\.spill_one\(item\);", ""), caught_in="far items, few blocks", found=LOST
+        in_queue(r"else queue\.spill_one\(item, kNever\);", ""), caught_in="far items, few blocks", found=LOST
     ),
     "who finds no block asks for a stop": Rule(
         in_queue(r"return set_bits\(&queue\.counters->stop, kStopFull\);", "return;"),

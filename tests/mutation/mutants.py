@@ -1497,8 +1497,8 @@ RECOVERY = {
     "E01": Mutant(
         "protocol/queue_ref.cuh",
         "the last worker to leave tells its tickets, not the one with the lowest",
-        "while (first < seen && !compare_exchange",
-        "while (!compare_exchange",
+        "lower_to(&counters->first_left, first);",
+        "store(&counters->first_left, first);",
     ),
     "E02": Mutant(
         "cpu/worker.h", "a worker leaves its tickets untold", "if (consumer.claimed) queue.leave_tickets(consumer.first);", ""

@@ -161,7 +161,17 @@ def test_clang_has_no_warning_about_the_core_for_gpus():
     if cuda is None:
         pytest.skip("there are no CUDA headers")
     sources = sorted((ROOT / "csrc").glob("cuda/*.cpp"))
-    command = [*shlex.split(CLANG), "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-pthread", *sources]
+    command = [
+        *shlex.split(CLANG),
+        "-std=c++17",
+        "-fsyntax-only",
+        "-Wno-unused-command-line-argument",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-pthread",
+        *sources,
+    ]
     command += [f"-I{directory}" for directory in (ROOT / "csrc", ROOT / "third_party", cuda / "include")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -124,7 +124,7 @@ def send_words(worker, first, end, level, search):  # type: ignore[no-untyped-de
     for word in range((first >> 5) + group.index, (end + 31) >> 5, group.count):
         bits = search.reached[(level + 1) & 1, word]
         if bits != _ALL:
-            bits |= group.sum(bits_of_reached(group, word, end, search) & ~bits)
+            bits |= group.sum(np.int64(bits_of_reached(group, word, end, search)) & ~bits)
         if group.rank == 0:
             search.reached[level & 1, word] = bits
 

@@ -25,6 +25,9 @@ inline bool compare_exchange(uint64_t *p, uint64_t &expected, uint64_t desired, 
 inline void set_bits(uint64_t *p, uint64_t bits, const char *in = __builtin_FUNCTION()) {
   model::modify("set_bits", p, in, [=](uint64_t *word) { return *word |= bits, true; });
 }
+inline void lower_to(uint64_t *p, uint64_t v, const char *in = __builtin_FUNCTION()) {
+  model::modify("lower_to", p, in, [=](uint64_t *word) { return v < *word && (*word = v, true); });
+}
 inline void set_bit(uint64_t *p, unsigned bit, const char *in = __builtin_FUNCTION()) {
   model::modify("set_bit", p, in, [=](uint64_t *word) { return *word |= uint64_t(1) << bit, true; });
 }
