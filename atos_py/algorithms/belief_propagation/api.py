@@ -99,7 +99,8 @@ def read_potentials(graph: Graph, unary: Any, pairwise: Any) -> tuple[NDArray[An
     other = of_edges[reverse].swapaxes(-1, -2) if of_edges.ndim == 3 else of_edges.T
     if not np.allclose(of_edges, other, rtol=1e-6, atol=1e-9):
         raise InvalidArgumentError("pairwise potentials of an edge and its reverse must be each other's transpose")
-    return of_vertices, of_edges.reshape(-1, k, k)
+    # Only differences count, which a large number that all states of a vertex share would round off.
+    return of_vertices - of_vertices.max(axis=1, keepdims=True), of_edges.reshape(-1, k, k)
 
 
 class _Last(NamedTuple):
