@@ -44,7 +44,7 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
     Slot<bytes> &slot = ring.template slot<bytes>(place.index);
     // In the first generation every slot is free; later the item of the generation before may still be there.
     const bool used = !ring.first_generation(ticket);
-    if (used && !slot.is_free(place.sequence)) return spill_one(item, ring.ticket_at(place));
+    if (used && !slot.is_free(place.sequence)) return spill_one(item, ticket);
     if (!Slot<bytes>::packed) {
       if (used) fence(); // whoever emptied the slot has read it
       slot.put(item);

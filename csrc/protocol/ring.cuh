@@ -33,9 +33,6 @@ struct alignas(16) Ring {
     return {index, 2 * generation};
   }
 
-  // The ticket of a place: for where it is seldom needed, and would take a register meanwhile.
-  ATOS_FUNCTION uint64_t ticket_at(const Place &place) const { return start + (place.sequence >> 1) * size + place.index; }
-
   // Whether no ticket had its slot before.
   ATOS_FUNCTION bool first_generation(uint64_t ticket) const { return ticket - start < size; }
 };

@@ -137,4 +137,4 @@ def test_registers():
     kinds, end = tuple(map(describe, (graph, depth, tried, 9))), pushed_levels.end_level
     found = link.cubin(pushed_levels.try_first, None, kinds, np.dtype("u4"), "cta", (9, 0), each_round=end)
     assert (found.stack_bytes, found.spill_bytes) == (0, 0)
-    assert found.registers <= 40
+    assert found.registers <= 48  # 46; with 40 it would spill, since a spilled item has a ticket
