@@ -1,4 +1,4 @@
-"""How long a stop takes, by the number of pending items: stop_latency.py [--device cuda] [N ...]
+"""Latency of stopping a launch, by the number of pending items: stop_latency.py [--device cuda] [N ...]
 
 For each N: a queue whose tasks push their items again, so that N are always pending; one that was filled from the host, and one
 that grew while workers ran. Prints how long after its deadline a launch with a timeout is back, how long a launch takes whose

@@ -1,4 +1,4 @@
-"""What the result of a user's function says in a condition, where a function that returns nothing says yes."""
+"""Truth value of the result of a user's function; a function that returns nothing counts as true."""
 
 from __future__ import annotations
 

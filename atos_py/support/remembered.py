@@ -1,4 +1,4 @@
-"""What is remembered of objects as long as they live, by which object it is and not by what it is equal to."""
+"""Weak dictionary keyed by the identity of objects, not by their equality."""
 
 from __future__ import annotations
 

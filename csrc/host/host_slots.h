@@ -14,7 +14,7 @@ template <unsigned bytes> struct HostSlots {
     if constexpr (bytes == 4) return slot.word >> 32;
     else return slot.sequence;
   }
-  // How far the sequence number of a slot is from `expected`. Of a packed slot only the low 32 bits are known.
+  // Distance of the sequence number of a slot from `expected`. Of a packed slot only the low 32 bits are known.
   static int64_t distance(const Any &slot, uint64_t expected) {
     if constexpr (bytes == 4) return int32_t(uint32_t(slot.word >> 32) - uint32_t(expected));
     else return int64_t(slot.sequence - expected);

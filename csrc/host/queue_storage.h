@@ -162,7 +162,7 @@ private:
   void reserve_staging(const Pushed &items, uint64_t n);
   void write_slots(unsigned char *memory, const RingTickets &ring, uint64_t ticket, const Pushed &items, uint64_t n);
 
-  // What a run has left (recovery.cpp).
+  // Recovery of the items that a run has left (recovery.cpp).
   void count_growths();
   void collapse_rings();
   uint64_t read_spilled(uint64_t end, unsigned char *beyond);

@@ -1,4 +1,4 @@
-// What a run of the workers has left in a queue: reads it, and brings it in order.
+// Recovery after a run: reads the items that the workers have left in a queue, and brings them in order.
 #include <algorithm>
 #include <cstring>
 #include <map>

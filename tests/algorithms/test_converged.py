@@ -1,4 +1,4 @@
-"""What is called converged is what its verifier accepts: every algorithm with a tolerance, at numbers of any size."""
+"""Converged results pass their verifier: every algorithm with a tolerance, at numbers of any size."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_als(ratings, k, regularization, implicit):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_hub_of_many_messages(dtype):
-    """Whose sum has fewer digits in float32 than the messages have."""
+    """Potentials whose sum has fewer digits in float32 than the messages have."""
     rng, n = np.random.default_rng(0), 20_001
     graph = atos.Graph.from_edges(np.zeros(n - 1, int), np.arange(1, n), symmetrize=True, device="cpu")
     unary, pairwise = rng.normal(size=(n, 3)), np.array([[1.0, 0.2, 0.3], [0.2, 0.7, 0.0], [0.3, 0.0, 0.9]])

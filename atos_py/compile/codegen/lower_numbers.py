@@ -1,4 +1,4 @@
-"""What Python can do with numbers and Numba cannot: a logarithm to a base, and the number of a member of an `IntEnum`."""
+"""Typing rules that Numba lacks: `math.log` with a base, and `int()` of a member of an `IntEnum`."""
 
 from __future__ import annotations
 
