@@ -51,20 +51,6 @@ extern "C" void *mmap(void *at, size_t bytes, int protection, int flags, int fil
 
 namespace {
 
-struct Large {
-  uint64_t v[4];
-};
-
-} // namespace
-template <> inline Large encode<Large>(uint64_t v) { return {{v, ~v, v + 1, v + 2}}; }
-template <> inline uint64_t decode<Large>(Large item) {
-  const uint64_t *v = item.v;
-  CHECK(v[1] == ~v[0] && v[2] == v[0] + 1 && v[3] == v[0] + 2, "an item of 32 bytes was torn: %" PRIx64, v[0]);
-  return v[0];
-}
-
-namespace {
-
 template <class F> atos_status with_failure(int64_t n, F call) {
   failed = false;
   left = n;

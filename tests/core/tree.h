@@ -43,6 +43,16 @@ template <> inline uint64_t decode<Pair>(Pair item) {
   return item.v;
 }
 
+struct Large {
+  uint64_t v[4];
+};
+template <> inline Large encode<Large>(uint64_t v) { return {{v, ~v, v + 1, v + 2}}; }
+template <> inline uint64_t decode<Large>(Large item) {
+  const uint64_t *v = item.v;
+  CHECK(v[1] == ~v[0] && v[2] == v[0] + 1 && v[3] == v[0] + 2, "an item of 32 bytes was torn: %" PRIx64, v[0]);
+  return v[0];
+}
+
 template <class T> void push(atos_cpu_worker *worker, uint64_t v) {
   if (worker->count == worker->capacity) worker->flush(worker);
   static_cast<T *>(worker->buffer)[worker->count++] = encode<T>(v);
