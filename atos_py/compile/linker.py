@@ -39,7 +39,7 @@ __all__ = ["CORE_DIR", "LinkedKernel", "cubin", "environment", "freeze", "native
 _KEPT_IN_MEMORY = 1024
 # Of a thread, tried in turn until nothing is spilled: a multiprocessor then holds 1,536, 1,280 or 1,024 threads, or fewer.
 _REGISTERS = (40, 48, 64, None)
-_PROCESSORS_TO_SPARE = 8  # from which on a link that may turn out needless delays nothing
+_PROCESSORS_TO_SPARE = 8  # from which on links that may turn out needless delay nothing
 # LTO-IR for this architecture links for later ones too, whose own LTO-IR is of another dialect than the core's.
 _NEWEST_CC = (9, 0)
 
@@ -240,14 +240,15 @@ def _link_best(
 
     For what needs more, the first limit that spills least is taken.
 
-    If `first` is one of the limits, it is tried by itself, and only larger ones after it. Where there are processors to spare,
-    the main thread links with all others at once. Other threads, which may link several tasks side by side, do not: nvJitLink
-    gains little from more than a few threads.
+    The least limit is tried by itself, or `first` if that is one of the limits, and only larger ones after it. Where there are
+    processors to spare, the main thread then links with all of these at once. Other threads, which may link several tasks side
+    by side, do not: nvJitLink gains little from more than a few threads.
     """
     link = functools.partial(_link, name, core, code, cc)
     at_once = num_threads() >= _PROCESSORS_TO_SPARE and threading.current_thread() is threading.main_thread()
+    start = limits.index(first) if first in limits else 0
     kernels = []
-    for part in [(first,), limits[limits.index(first) + 1 :]] if first in limits else [limits]:
+    for part in limits[start : start + 1], limits[start + 1 :]:
         for kernel in parallel_map(link, part) if at_once else map(link, part):
             kernels.append(kernel)
             if kernel.stack_bytes == 0 or kernel.spill_bytes <= spills:

@@ -48,15 +48,15 @@ template <class Last> ATOS_DEVICE bool open_or_wait(const Launch &launch, Counte
     fetch_add(&counters->arrived, 0 - (kComplete | gridDim.x)); // others may have arrived at the next barrier
   };
   // Another GPU has failed, whose blocks will not arrive.
-  const auto is_alone = [&] { return has_peers() && load(&counters->stop) & kStopGone; };
+  const auto is_alone = [&] { return has_peers && load(&counters->stop) & kStopGone; };
   if (is_last) {
     last();
-    if (has_peers()) {
+    if (has_peers) {
       fence();
       peers_of(launch).end_meeting(phase);
     }
     open();
-  } else if (has_peers() && represents) {
+  } else if (has_peers && represents) {
     while (!peers_of(launch).has_met(phase) && !is_alone()) {}
     open();
   } else {
@@ -82,11 +82,11 @@ template <class EachRound, class Last> ATOS_DEVICE bool grid_barrier(const Launc
   if (threadIdx.x == 0) {
     phase = load(&counters->phase);
     represents = arrive(counters, gridDim.x, marked);
-    is_last = has_peers() && represents ? peers_of(launch).meet(phase) : represents;
+    is_last = has_peers && represents ? peers_of(launch).meet(phase) : represents;
     if (is_last) fence(); // it reads what the others have counted, and the function between rounds what they wrote
-    if (!has_each_round()) comes_again = !open_or_wait(launch, counters, phase, represents, is_last, *marked, helps, last);
+    if (!has_each_round) comes_again = !open_or_wait(launch, counters, phase, represents, is_last, *marked, helps, last);
   }
-  if (has_each_round()) {
+  if (has_each_round) {
     each_round(is_last);
     if (threadIdx.x == 0) comes_again = !open_or_wait(launch, counters, phase, represents, is_last, *marked, helps, last);
   }
@@ -119,18 +119,18 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
   }
 
   // Whether workers have to report what they ran before a function between rounds is called.
-  static ATOS_DEVICE bool reports_rounds() { return has_each_round() && (has_buckets() || has_peers()); }
+  static ATOS_DEVICE bool reports_rounds() { return has_each_round && (has_buckets || has_peers); }
 
   // [one lane] Notes that a stop keeps the worker from claiming tickets of the round, which may then have some left.
   ATOS_DEVICE void mark_stop() const {
-    if (has_each_round()) fetch_add(&queue().counters->arrived, kMark);
+    if (has_each_round) fetch_add(&queue().counters->arrived, kMark);
   }
 
   // [one thread of the last block] At the end of a round: whether all that it had ran. A round opens with all of its slots
   // filled, so a worker that has claimed tickets runs their items before it arrives.
   ATOS_DEVICE bool ran_round(uint64_t end) const {
-    if (has_peers()) return peers_of(launch).close_round(has_buckets());
-    if (has_buckets()) return ran_all_below(queue().counters, end);
+    if (has_peers) return peers_of(launch).close_round(has_buckets);
+    if (has_buckets) return ran_all_below(queue().counters, end);
     return !header->marked || this->first_of_kernel() + load(this->claims_of_kernel()) >= end;
   }
 
@@ -144,12 +144,12 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
     if (Group::index_in_block() == 0) {
       if (Group::rank() == 0) {
         // Claims ran past the end of the round: pushes take it for space.
-        if (launch.persistent && !has_peers()) store(&counters->head, end);
+        if (launch.persistent && !has_peers) store(&counters->head, end);
         header->producer.demand = kUnseen;
-        if (has_buckets()) worker.far_state()->window = worker.far_items().window();
+        if (has_buckets) worker.far_state()->window = worker.far_items().window();
       }
-      if (asks_for_pending()) {
-        worker.pending = int64_t(has_peers() ? peers_of(launch).waiting() : tickets_of(load(&counters->tail)) - end);
+      if (asks_for_pending) {
+        worker.pending = int64_t(has_peers ? peers_of(launch).waiting() : tickets_of(load(&counters->tail)) - end);
         Group::sync(); // all have read it: pushes of the function that the buffer cannot hold go to the queue at once
       }
       if (calls) atos_task_each_round(&worker, &this->args);
@@ -168,9 +168,9 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
   ATOS_DEVICE Action look_at_round(uint64_t end) {
     const Counters *counters = queue().counters;
     const uint64_t next = load(&counters->round_end);
-    if (asks_for_round()) header->mode = int64_t(load(&counters->mode));
-    if (next == kNever || (has_peers() && load(&counters->stop) & kStopGone)) return Action::kLeave;
-    if (!has_peers() && next == end && !(has_buckets() && load(&counters->far.opened))) return Action::kIdle;
+    if (asks_for_round) header->mode = int64_t(load(&counters->mode));
+    if (next == kNever || (has_peers && load(&counters->stop) & kStopGone)) return Action::kLeave;
+    if (!has_peers && next == end && !(has_buckets && load(&counters->far.opened))) return Action::kIdle;
     this->set_round(end, next);
     header->idle_called = 0;
     return Action::kRound;
@@ -181,29 +181,29 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
   // also mean that there are some in this round.
   ATOS_DEVICE Action next_round(bool calls, bool helps) {
     Counters *counters = queue().counters;
-    const bool idle_called = has_idle() && header->idle_called; // what has ended is no round, but a call of idle
-    bool idle = has_idle() && !idle_called;
+    const bool idle_called = has_idle && header->idle_called; // what has ended is no round, but a call of idle
+    bool idle = has_idle && !idle_called;
     const auto each_round = [&](bool is_last) {
       if (!idle_called) run_each_round(is_last, calls);
     };
     if (reports_rounds() && Group::rank() == 0) header->end.report(queue());
-    if (has_peers() && Group::rank() == 0) peers_of(launch).spread_stop(queue());
+    if (has_peers && Group::rank() == 0) peers_of(launch).spread_stop(queue());
     if (launch.persistent) {
       const uint64_t end = header->round_end;
       // The last block decides for all. Were each to look at `stop` itself, a slow one could see what a fast one has set in
       // the next round already, and leave it waiting.
       const bool is_over = grid_barrier(launch, counters, helps, &header->marked, each_round, [&] {
         this->stop_by_clock(); // small rounds look for no stop elsewhere
-        if (has_peers()) {
-          if (!has_each_round()) peers_of(launch).close_round(has_buckets());
-          peers_of(launch).open_round([&] { return has_buckets() && this->open_next_bucket_of_peers(); });
+        if (has_peers) {
+          if (!has_each_round) peers_of(launch).close_round(has_buckets);
+          peers_of(launch).open_round([&] { return has_buckets && this->open_next_bucket_of_peers(); });
           fetch_add(&peers_of(launch).meeting()->rounds, uint64_t(1));
           return;
         }
         store(&counters->head, end); // claims ran past the end of the round
         const uint64_t tail = tickets_of(load(&counters->tail));
         const bool stopped = queue().stopped();
-        if (has_buckets()) store(&counters->far.opened, stopped || tail != end ? 0 : this->open_next_bucket());
+        if (has_buckets) store(&counters->far.opened, stopped || tail != end ? 0 : this->open_next_bucket());
         store(&counters->round_end, stopped ? kNever : tail);
         if (!idle_called) fetch_add(&counters->rounds, uint64_t(1));
       });
@@ -212,13 +212,13 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
       if (Group::rank() == 0) header->action = look_at_round(end);
       Group::sync();
       const Action action = header->action;
-      if (action == Action::kRound && asks_for_round()) {
+      if (action == Action::kRound && asks_for_round) {
         ++worker.round;
         worker.mode = header->mode;
       }
       if (action != Action::kIdle) return action;
     } else {
-      if (has_each_round() && !launch.idle_round) {
+      if (has_each_round && !launch.idle_round) {
         __syncthreads();
         const bool is_last = threadIdx.x == 0 && arrive(counters, gridDim.x, &header->marked);
         if (is_last) {

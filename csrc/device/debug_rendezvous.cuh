@@ -1,4 +1,4 @@
-// Tasks with checks (ATOS_CONFIG_CHECKED): how a check that fails is reported, and what becomes of the other threads of its
+// Tasks with checks (`checked`): how a check that fails is reported, and what becomes of the other threads of its
 // worker.
 //
 // A thread returns from its task where a check fails, and then reports it if it was the first of its block. The other threads

@@ -9,7 +9,7 @@ namespace atos {
 // own, as it is large and called from several places.
 template <unsigned bytes> ATOS_NOINLINE uint64_t open_bucket(const Launch &launch, uint64_t most, uint64_t largest) {
   return far_items_of<bytes>(launch).open(most, launch.workers, largest,
-                                          [&] { return !has_peers() || peers_of(launch).template may_open<bytes>(); });
+                                          [&] { return !has_peers || peers_of(launch).template may_open<bytes>(); });
 }
 
 // [any lanes] Appends an item to the buffer of the near or of the far items, as its level says. Lanes that push together share
@@ -33,11 +33,11 @@ template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push_with_level(const 
   // Each lane by itself. Lanes that shared these atomics, by masks of those that were here together, have hung.
   const FarItems<bytes> items = far_items_of_owner(owner_of(item));
   items.count(1);
-  const unsigned list = items.list_of(level, has_peers() ? items.window() : far.window);
+  const unsigned list = items.list_of(level, has_peers ? items.window() : far.window);
   const uint64_t ticket = items.reserve(list, 1);
   items.begin_block(list, ticket);
   items.put(list, ticket, item, level);
-  if (has_peers()) items.return_to(level);
+  if (has_peers) items.return_to(level);
 }
 
 template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes> {
@@ -83,7 +83,7 @@ template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes
       const uint32_t k = base + Team::rank();
       const bool mine = k < n;
       const float level = mine ? levels[k] : 0.0f;
-      if (has_peers()) {
+      if (has_peers) {
         owner = mine ? worker.owner_of(items[k]) : 0;
         far = worker.far_items_of_owner(owner);
         window = far.window();
@@ -96,17 +96,17 @@ template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes
       if (mine) far.begin_block(list, ticket);
       __syncwarp();
       if (mine) far.put(list, ticket, items[k], level);
-      if (has_peers() && mine) far.return_to(level);
+      if (has_peers && mine) far.return_to(level);
       __syncwarp();
     }
   }
 
   // [one lane] Claims a chunk of the open list.
-  ATOS_DEVICE bool claim_far_chunk() { return has_buckets() && worker.far_items().claim_chunk(&worker.far_state()->chunk); }
+  ATOS_DEVICE bool claim_far_chunk() { return has_buckets && worker.far_items().claim_chunk(&worker.far_state()->chunk); }
 
   // [one lane] The same; in a relaxed launch, opens a list if none is open.
   ATOS_DEVICE bool find_far_chunk() {
-    if (!has_buckets() || queue().stopped()) return false;
+    if (!has_buckets || queue().stopped()) return false;
     const FarItems<bytes> far = worker.far_items();
     FarChunk *chunk = &worker.far_state()->chunk;
     if (far.claim_chunk(chunk)) return true;

@@ -18,8 +18,8 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
   static constexpr unsigned kPolls = 4; // slots that a lane polls at once
 
   static ATOS_DEVICE SharedLayout layout(const Launch &launch) {
-    return shared_layout(false, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch, has_buckets(),
-                         num_kinds() != 0, has_peers() ? launch.peer_count : 0);
+    return shared_layout(false, nested, bytes, value_words, launch.fetch, launch.buffer, launch.scratch, has_buckets,
+                         num_kinds != 0, has_peers ? launch.peer_count : 0);
   }
 
   // [all threads]
@@ -82,7 +82,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       const Counters *counters = queue().counters;
       const bool relaxed = this->relaxed();
       // All is asked for before the first answer is looked at: they take as long as one.
-      const uint64_t open = nested() ? load(&counters->splits_open) : 0, asked = load(&counters->stop);
+      const uint64_t open = nested ? load(&counters->splits_open) : 0, asked = load(&counters->stop);
       const uint64_t head = relaxed ? load(&counters->head) : 0, tail = relaxed ? load(&counters->tail) : 0;
       const uint64_t stop = asked | this->stop_by_clock();
       if (open && this->claim_chunk_of_other()) {
@@ -106,13 +106,13 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     restart_point(header->step);
     Action action = claim();
     __syncwarp(); // the first lane wrote into the header
-    if (has_buckets() && action == Action::kFar) return take_far_chunk(0);
+    if (has_buckets && action == Action::kFar) return take_far_chunk(0);
     if (action != Action::kWait) return action;
     restart_point(header->step);
     for (unsigned polls = 0;; ++polls) {
       if (const unsigned got = take_ready()) return Action::items(got);
       if (polls % kPollsBeforeEndTest != kPollsBeforeEndTest - 1) continue;
-      if (has_mailbox()) take_mail(queue(), launch.mailbox);
+      if (has_mailbox) take_mail(queue(), launch.mailbox);
       if (lane_id() == 0) {
         action = this->claim_chunk_of_other() ? Action(Action::kChunk)
                  : this->find_far_chunk()     ? Action(Action::kFar)
@@ -121,7 +121,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
         if (header->consumer.is_past_ring(header->consumer.first)) header->consumer.next_ring(queue());
       }
       action = action.of_first_lane();
-      if (has_buckets() && action == Action::kFar) return take_far_chunk(0);
+      if (has_buckets && action == Action::kFar) return take_far_chunk(0);
       if (action != Action::kWait) return action;
       __nanosleep(kPollNanoseconds);
       restart_point(header->step);
@@ -179,9 +179,9 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     }
     restart_point();
     __syncwarp();
-    if (has_mailbox() && header->step == Action::kItems) take_mail_at_times(queue(), launch.mailbox);
+    if (has_mailbox && header->step == Action::kItems) take_mail_at_times(queue(), launch.mailbox);
     const uint32_t local_items = header->local_items;
-    const bool takes_ticket = has_buckets() && this->gives_way();
+    const bool takes_ticket = has_buckets && this->gives_way();
     bool goes_on = false, drained = false;
     __syncwarp(); // all have read it
     if (lane_id() == 0) {
@@ -189,20 +189,20 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       drained = header->share == kShareClaimed && header->step == Action::kItems && header->consumer.claimed == 0;
       goes_on = account_step();
       header->local_items = 0;
-      if (has_buckets()) worker.far_state()->kept = 0;
+      if (has_buckets) worker.far_state()->kept = 0;
     }
     Action action = Action::items(local_items);
-    if (nested() && __shfl_sync(kAll, goes_on, 0)) {
+    if (nested && __shfl_sync(kAll, goes_on, 0)) {
       action = Action::kChunk;
     } else {
-      const Action filled = has_buckets() && this->relaxed() && !takes_ticket ? fill_up(local_items) : Action(Action::kWait);
+      const Action filled = has_buckets && this->relaxed() && !takes_ticket ? fill_up(local_items) : Action(Action::kWait);
       if (filled != Action::kWait) action = filled;
       else if (local_items == 0) {
         if (lane_id() == 0) header->steps = 0;
         action = __shfl_sync(kAll, drained, 0) ? Action(Action::kLeave) : fetch();
       }
     }
-    const bool is_work = action == Action::kItems || action == Action::kChunk || (has_buckets() && action == Action::kFar);
+    const bool is_work = action == Action::kItems || action == Action::kChunk || (has_buckets && action == Action::kFar);
     if (!is_work && !this->relaxed()) action = Action::kRound;
     if (lane_id() == 0) {
       header->step = action;
@@ -211,7 +211,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       if (action == Action::kItems) header->first_counted = local_items;
     }
     __syncwarp();
-    if (nested() && action == Action::kItems && action.count() <= kFew) {
+    if (nested && action == Action::kItems && action.count() <= kFew) {
       const uint32_t total = this->template measure<Warp>(action.count());
       if (lane_id() == 0) header->total = total;
     }
@@ -221,9 +221,9 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
   // [team] Flushes the pushes of the last step. Only those of a whole batch may stay local; those of idle never do, since the
   // others' idle rounds have to see them.
   template <class Team> ATOS_DEVICE void flush_pushes() {
-    const bool is_batch = header->step == Action::kItems || (has_buckets() && header->step == Action::kFar);
+    const bool is_batch = header->step == Action::kItems || (has_buckets && header->step == Action::kFar);
     const bool may_keep =
-        kKeepsLocalItems && this->relaxed() && is_batch && !header->any_long && !(has_buckets() && this->has_filled_ticket());
+        kKeepsLocalItems && this->relaxed() && is_batch && !header->any_long && !(has_buckets && this->has_filled_ticket());
     const bool limited = this->relaxed() && header->step != Action::kFar;
     Below::template flush_pushes<Team>(may_keep, limited, items);
   }
@@ -233,19 +233,19 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     const Action step = header->step;
     if (step == Action::kItems) {
       header->ran += step.count();
-      if (nested() && header->any_long) {
+      if (nested && header->any_long) {
         header->batch = step.count();
         header->next_long = header->num_split = 0;
       } else {
         header->end.unreported += step.count() - header->first_counted;
       }
-    } else if (has_buckets() && step == Action::kFar) {
+    } else if (has_buckets && step == Action::kFar) {
       this->account_far();
-    } else if (has_idle() && step == Action::kIdle) {
+    } else if (has_idle && step == Action::kIdle) {
       this->idle_returned(header->flushed, 1);
     }
     header->flushed = 0;
-    if (!nested() || (step != Action::kChunk && !header->batch)) return false;
+    if (!nested || (step != Action::kChunk && !header->batch)) return false;
     if (header->chunk.split >= 0 && finish_chunk(static_cast<SplitItem *>(launch.split_items), header->chunk.split))
       ++header->end.unreported;
     header->chunk.split = -1;
@@ -265,22 +265,22 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       Group::sync();
       Action action = header->action;
       // With buckets help would take 8 registers more, also without barriers, with which they are rarely used.
-      if (action == Action::kRound) action = this->next_round(true, nested() && !has_buckets());
+      if (action == Action::kRound) action = this->next_round(true, nested && !has_buckets);
       if (action == Action::kLeave) break;
       if (action == Action::kItems) {
-        if (has_buckets() && Group::rank() == Group::size() - 1) this->finish_taken_chunk();
+        if (has_buckets && Group::rank() == Group::size() - 1) this->finish_taken_chunk();
         this->run(action.count());
         if (Group::rank() == Group::size() - 1) this->trace(action.count());
       } else if (action == Action::kFlush) {
         flush_pushes<Group>();
       } else if (action == Action::kWaitForSpace) {
         if (Group::rank() == 0) this->reserve_when_space();
-      } else if (nested() && action == Action::kChunk) {
+      } else if (nested && action == Action::kChunk) {
         this->run_chunk();
-      } else if (has_buckets() && action == Action::kFar) {
+      } else if (has_buckets && action == Action::kFar) {
         if (Group::rank() == Group::size() - 1) this->sample_demand();
         this->run_far();
-      } else if (has_idle() && action == Action::kIdle) {
+      } else if (has_idle && action == Action::kIdle) {
         atos_task_idle(&worker, &args);
       }
       Group::sync();

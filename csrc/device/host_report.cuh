@@ -19,7 +19,7 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
   }
 
   // The words of atos_sharing, none without counters.
-  static ATOS_DEVICE unsigned num_counts() { return has_counters() ? sizeof(atos_sharing) / 8 : 0; }
+  static ATOS_DEVICE unsigned num_counts() { return has_counters ? sizeof(atos_sharing) / 8 : 0; }
   static ATOS_DEVICE uint64_t &word(atos_sharing *sharing, unsigned k) { return (&sharing->local_items)[k]; }
   static ATOS_DEVICE volatile uint64_t &word(volatile atos_sharing *sharing, unsigned k) { return (&sharing->local_items)[k]; }
 
@@ -31,10 +31,10 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
       if (header->ran) fetch_add(&counters->ran, header->ran);
       if (header->pushed) fetch_add(&counters->pushed, header->pushed);
       header->end.report(queue());
-      if (header->consumer.claimed && (has_peers() || queue().stopped())) queue().leave_tickets(header->consumer.first);
-      if (has_peers()) peers_of(launch).spread_stop(queue());
+      if (header->consumer.claimed && (has_peers || queue().stopped())) queue().leave_tickets(header->consumer.first);
+      if (has_peers) peers_of(launch).spread_stop(queue());
     }
-    if (Group::rank() < num_kinds()) fetch_add(&counters->ran_by[Group::rank()], uint64_t(this->ran_by[Group::rank()]));
+    if (Group::rank() < num_kinds) fetch_add(&counters->ran_by[Group::rank()], uint64_t(this->ran_by[Group::rank()]));
     __syncthreads();
     if (threadIdx.x != 0) return;
     fence();
@@ -50,17 +50,17 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
     record->pushed = load(&counters->pushed);
     record->rounds = load(&counters->rounds);
     record->sampled = load(&counters->sampled);
-    if (has_buckets() && !launch.persistent) // the next kernel runs these chunks
+    if (has_buckets && !launch.persistent) // the next kernel runs these chunks
       record->opened = stop == kRun && tail == launch.round_end ? this->open_next_bucket() : 0;
-    for (unsigned k = 0; k < num_kinds(); ++k) record->ran_by[k] = load(&counters->ran_by[k]);
+    for (unsigned k = 0; k < num_kinds; ++k) record->ran_by[k] = load(&counters->ran_by[k]);
     for (unsigned k = 0; k < num_counts(); ++k) word(&record->sharing, k) = load(&word(&counters->sharing, k));
-    if (launch.persistent && stop == kRun && !has_peers()) { // other GPUs may still look
+    if (launch.persistent && stop == kRun && !has_peers) { // other GPUs may still look
       store(&counters->head, tail); // claims that ran ahead are void; if the queue grew, the host makes all of this anew
       store(&counters->finished, tail);
       for (uint64_t *zero : {&counters->untracked, &counters->phase, &counters->ran, &counters->pushed, &counters->rounds})
         store(zero, 0);
-      if (has_each_round()) store(&counters->mode, 0);
-      for (unsigned k = 0; k < num_kinds(); ++k) store(&counters->ran_by[k], 0);
+      if (has_each_round) store(&counters->mode, 0);
+      for (unsigned k = 0; k < num_kinds; ++k) store(&counters->ran_by[k], 0);
       for (unsigned k = 0; k < num_counts(); ++k) store(&word(&counters->sharing, k), 0);
       store(&counters->quiescent, QueueRef<bytes>::none_quiescent(tail));
     }

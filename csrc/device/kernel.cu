@@ -9,7 +9,7 @@ using namespace atos;
 
 extern "C" __global__ void atos_kernel(const __grid_constant__ Launch launch, const __grid_constant__ Arguments args) {
   extern __shared__ __align__(16) unsigned char shared[];
-  if (atos_config(ATOS_CONFIG_CHECKED)) reset_rendezvous();
+  if (checked) reset_rendezvous();
   // An opaque zero hides the base address of shared memory. Otherwise the compiler computes that of a CTA worker anew wherever
   // it is used, from a register that is slow to read.
   unsigned zero = 0;

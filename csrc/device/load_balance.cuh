@@ -35,8 +35,7 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
       const unsigned k = from + Team::rank();
       uint32_t mine = 0, sum;
       if (k < got) {
-        const int64_t length =
-            is_flat(items[k]) ? 0 : atos_task_workload(&worker, &items[k], &values[k * value_words()], &args);
+        const int64_t length = is_flat(items[k]) ? 0 : atos_task_workload(&worker, &items[k], &values[k * value_words], &args);
         lengths[k] = length;
         if (length >= kLong) any_long = true;
         else if (length > 0) mine = uint32_t(length);
@@ -58,7 +57,7 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
     const unsigned stride = (got + kWarpSize - 1) / kWarpSize, k = lane_id() * stride;
     const uint32_t start = k < got ? scan[k] : ~0u;
     unsigned low = (__popc(__ballot_sync(kAll, start <= base)) - 1) * stride;
-    unsigned high = __popc(__ballot_sync(kAll, start <= base + 32 / threads_of_iteration() - 1)) * stride;
+    unsigned high = __popc(__ballot_sync(kAll, start <= base + 32 / threads_of_iteration - 1)) * stride;
     if (high > got) high = got;
     while (high - low > 1) {
       const unsigned middle = (low + high) / 2;
@@ -68,18 +67,18 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
     return low;
   }
 
-  static ATOS_DEVICE unsigned iterations_at_once() { return Group::size() / threads_of_iteration(); }
+  static ATOS_DEVICE unsigned iterations_at_once() { return Group::size() / threads_of_iteration; }
 
   // [all threads of an iteration]
   ATOS_DEVICE void run_iteration(const Item<bytes> *item, int64_t i, const uint64_t *values) {
-    const unsigned threads = threads_of_iteration();
+    const unsigned threads = threads_of_iteration;
     if (threads > 1) __syncwarp(lanes_of_group(threads)); // they share scratch, also with the iteration before
     atos_task_body(&worker, item, i, values, &args);
   }
 
   // With buckets, a long step is run in strips, between which the pushes are flushed if a buffer is half full: items that find
   // no room there are stored one by one, which is slow.
-  static ATOS_DEVICE bool flushes_within_step() { return has_buckets(); }
+  static ATOS_DEVICE bool flushes_within_step() { return has_buckets; }
   // [all threads]
   ATOS_DEVICE void flush_within_step() {
     if (!Group::any(this->is_half_full())) return; // a barrier, too
@@ -89,7 +88,7 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
 
   // [all threads] With flat kinds beside nested ones: runs the flat tasks of a batch, one after another.
   ATOS_DEVICE void run_flat(unsigned got) {
-    if (atos_config(ATOS_CONFIG_CHECKED)) atos_left(&worker); // a thread may have left a nested task, which nobody waits for
+    if (checked) atos_left(&worker); // a thread may have left a nested task, which nobody waits for
 #pragma unroll 1
     for (unsigned k = 0; k < got; ++k) {
       if (!is_flat(items[k])) continue;
@@ -101,13 +100,13 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
   // [all threads] Runs the task on `got` items, but for the long ones. The threads of an iteration may vote and shuffle in it;
   // those of a warp meet again in the search for the next one.
   ATOS_DEVICE void run(unsigned got) {
-    if (num_kinds())
+    if (num_kinds)
       for (unsigned from = Group::rank() & ~31u; from < got; from += Group::size()) {
         const unsigned k = from + lane_id();
         this->count_kinds(k < got, items[k < got ? k : 0]);
       }
     const bool looks = kKeepsLocalItems && launch.persistent && Group::rank() == Group::size() - 1;
-    if (!nested()) {
+    if (!nested) {
       if (looks) this->sample_demand();
       for (unsigned k = 0; k < got; ++k) {
         if (k) Group::sync();
@@ -115,19 +114,19 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
       }
       return;
     }
-    if (flat_kinds()) run_flat(got);
+    if (flat_kinds) run_flat(got);
     const uint32_t total = got > kFew ? measure<Group>(got) : header->total;
     // The last warp, which has the least to do, samples the demand meanwhile.
     if (Group::has_more_warps() && looks) this->sample_demand();
-    const unsigned step = iterations_at_once(), first = (Group::rank() & ~31u) / threads_of_iteration();
+    const unsigned step = iterations_at_once(), first = (Group::rank() & ~31u) / threads_of_iteration;
 #pragma unroll 1
     for (uint32_t from = 0, to; from < total; from = to) {
       to = flushes_within_step() && total - from > kStrip * step ? from + kStrip * step : total;
 #pragma unroll 1
       for (uint32_t base = from + first; base < to; base += step) {
-        const uint32_t e = base + lane_id() / threads_of_iteration();
+        const uint32_t e = base + lane_id() / threads_of_iteration;
         const unsigned k = item_of(e, base, got);
-        if (e < total) run_iteration(&items[k], int64_t(e - scan[k]), &values[k * value_words()]);
+        if (e < total) run_iteration(&items[k], int64_t(e - scan[k]), &values[k * value_words]);
       }
       if (to < total) flush_within_step();
     }

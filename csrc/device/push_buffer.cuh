@@ -18,7 +18,7 @@ template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push(const Item<bytes>
     buffer[at] = item;
   } else {
     limit_count(&header->pushes, at);
-    if (has_peers()) return publish_to_owner(peers_of(*launch), item, launch->barrier);
+    if (has_peers) return publish_to_owner(peers_of(*launch), item, launch->barrier);
     fence();
     publish_together(queue(), __activemask(), item);
   }
@@ -37,7 +37,7 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
 
   // Whether the flush may exceed the ring's high-water mark, and has to wait for space in `reserve_when_space`.
   // In a launch over several GPUs the flush itself waits.
-  ATOS_DEVICE bool above_high_water() const { return !has_peers() && header->producer.above_high_water(buffered()); }
+  ATOS_DEVICE bool above_high_water() const { return !has_peers && header->producer.above_high_water(buffered()); }
 
   // [one lane] Between steps: reserves tickets for all buffered items, once the ring has space.
   ATOS_DEVICE void reserve_when_space() {
@@ -52,12 +52,12 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   // With buckets, items wait for workers in their buckets, and the ring takes but those that workers wait for: of the items
   // that are near, a worker keeps some even where many others wait; if `limited`, the rest goes to the buckets.
   template <class Team> ATOS_DEVICE void flush_pushes(bool may_keep, bool limited, BatchArray<Item<bytes>> items) {
-    if (has_peers()) return flush_to_owners<Team>(may_keep, limited, items);
-    const uint32_t far = has_buckets() ? this->far_buffered() : 0;
-    const uint32_t pushes = header->pushes + (has_buckets() ? worker.far_state()->pushes : 0), n = buffered();
+    if (has_peers) return flush_to_owners<Team>(may_keep, limited, items);
+    const uint32_t far = has_buckets ? this->far_buffered() : 0;
+    const uint32_t pushes = header->pushes + (has_buckets ? worker.far_state()->pushes : 0), n = buffered();
     Producer &producer = header->producer;
     // Items that the worker has kept before are followed by those of a chunk.
-    const uint32_t kept = has_buckets() ? worker.far_state()->kept : 0;
+    const uint32_t kept = has_buckets ? worker.far_state()->kept : 0;
     const bool local = may_keep && !producer.reserved && producer.demand >= least_demand();
     // A fence has to come between the task's writes and the commits in `publish`. Here it overlaps with the reservation. A
     // worker that keeps items mostly has none to publish; if it has some, it fences below.
@@ -66,7 +66,7 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
       uint32_t given = n;
       if (local) given = items_to_give(n, kept);
       header->local_items = kept + n - given;
-      if (has_buckets()) {
+      if (has_buckets) {
         const uint32_t surplus = limited && !producer.reserved ? surplus_of(given) : 0;
         worker.far_state()->surplus = surplus;
         given -= surplus;
@@ -78,20 +78,20 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
     }
     Team::sync();
     const uint32_t local_items = header->local_items - kept;
-    const uint32_t surplus = has_buckets() ? worker.far_state()->surplus : 0;
+    const uint32_t surplus = has_buckets ? worker.far_state()->surplus : 0;
     if (n > local_items + surplus) {
       if (local) fence();
       queue().publish(Ring(producer.ring), producer.base, worker.buffer + local_items, n - local_items - surplus, Team::rank(),
                       Team::size());
     }
-    if (has_buckets()) {
+    if (has_buckets) {
       this->template store_far<Team>(worker.buffer + (n - surplus), worker.levels() + (n - surplus), surplus);
       this->template store_far<Team>(worker.far_buffer(), worker.far_levels(), far);
     }
     for (uint32_t k = Team::rank(); k < local_items; k += Team::size()) items[kept + k] = worker.buffer[k];
     if (Team::rank() == 0) {
       header->pushes = producer.reserved = 0;
-      if (has_buckets()) worker.far_state()->pushes = 0;
+      if (has_buckets) worker.far_state()->pushes = 0;
     }
   }
 
@@ -99,9 +99,9 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   // GPU. With buckets, those that find no room in the ring of this GPU go to the buckets of their owners, as on one GPU: if a
   // ring took them, workers would open the next bucket while these wait.
   template <class Team> ATOS_DEVICE void flush_to_owners(bool may_keep, bool limited, BatchArray<Item<bytes>> items) {
-    const bool local = !has_each_round() && may_keep && header->producer.demand >= least_demand(); // barriers keep none
+    const bool local = !has_each_round && may_keep && header->producer.demand >= least_demand(); // barriers keep none
     uint32_t n = buffered();
-    if (has_buckets()) {
+    if (has_buckets) {
       const uint32_t most = local ? launch.local_items - worker.far_state()->kept : 0; // that may stay local
       const uint32_t surplus = limited && n > most ? surplus_of(n - most) : 0, far = this->far_buffered();
       n -= surplus;
@@ -117,7 +117,7 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
     if (local) n = keep_own<Team>(items, n);
     if (n || !local) publish_to_owners<Team, bytes>(peers_of(launch), worker.peer_pushes(), worker.buffer, n, launch.barrier);
     if (Team::rank() == 0) { // behind a barrier, so that all have read the header
-      if (has_buckets()) {
+      if (has_buckets) {
         header->pushes += worker.far_state()->pushes;
         worker.far_state()->pushes = 0;
       }
@@ -130,7 +130,7 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   template <class Team> ATOS_DEVICE uint32_t keep_own(BatchArray<Item<bytes>> items, uint32_t n) {
     const Peers peers = peers_of(launch);
     PeerPush *const own = &worker.peer_pushes()[launch.peer_own];
-    const uint32_t kept = has_buckets() ? worker.far_state()->kept : 0;
+    const uint32_t kept = has_buckets ? worker.far_state()->kept : 0;
     count_own<Team, bytes>(peers, own, worker.buffer, n);
     if (Team::rank() == 0) {
       header->local_items = kept + own->count - items_to_give(own->count, kept);
@@ -141,20 +141,18 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   }
 
   // Whether anything was pushed in the last step.
-  ATOS_DEVICE bool has_pushes() const { return header->pushes || (has_buckets() && worker.far_state()->pushes); }
+  ATOS_DEVICE bool has_pushes() const { return header->pushes || (has_buckets && worker.far_state()->pushes); }
 
   // With buckets: whether one of the two buffers is half full.
   ATOS_DEVICE bool is_half_full() const { return max(header->pushes, worker.far_state()->pushes) > launch.buffer / 2; }
 
   // Whether they are too many for one warp.
   ATOS_DEVICE bool has_many_pushes() const {
-    return header->pushes > kFew || (has_buckets() && worker.far_state()->pushes > kFew);
+    return header->pushes > kFew || (has_buckets && worker.far_state()->pushes > kFew);
   }
 
   // The least demand at which pushes may stay local.
-  ATOS_DEVICE int64_t least_demand() const {
-    return has_buckets() ? kUnseen / 2 : -int64_t(launch.workers) * kBacklogPerWorker;
-  }
+  ATOS_DEVICE int64_t least_demand() const { return has_buckets ? kUnseen / 2 : -int64_t(launch.workers) * kBacklogPerWorker; }
 
   // [one lane] Of n items that may stay local, those that go to the queue: what does not fit behind those that the worker has
   // kept, or what it donates.
@@ -198,12 +196,12 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
     const uint64_t head = load(&counters->head), tail = load(&counters->tail), stop = load(&counters->stop);
     const int64_t demand = int64_t(head - tickets_of(tail));
     const uint32_t same = head == last_head ? stalled : 0;
-    const bool turn = steps >= kMostLocalSteps, waiting = !has_buckets() && demand < 0 && same >= kMostStalledSteps;
+    const bool turn = steps >= kMostLocalSteps, waiting = !has_buckets && demand < 0 && same >= kMostStalledSteps;
     header->producer.demand = stop != kRun || turn || waiting ? kUnseen : demand;
     header->head = head;
     header->steps = steps;
     header->stalled_steps = same;
-    if (has_buckets()) this->sample_far();
+    if (has_buckets) this->sample_far();
   }
 };
 

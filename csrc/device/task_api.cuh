@@ -52,7 +52,7 @@ __device__ int64_t atos_mode(void *worker) { return static_cast<Worker<kBytes> *
 __device__ int64_t atos_pending(void *worker) { return static_cast<Worker<kBytes> *>(worker)->pending; }
 __device__ void atos_set_mode(void *worker, int64_t mode) {
   const Worker<kBytes> *its = static_cast<Worker<kBytes> *>(worker);
-  if (has_peers()) peers_of(*its->launch).set_mode(uint64_t(mode));
+  if (has_peers) peers_of(*its->launch).set_mode(uint64_t(mode));
   else store(&its->queue().counters->mode, uint64_t(mode));
 }
 
@@ -61,14 +61,14 @@ __device__ int32_t atos_rank(void *) { return kWorker == ATOS_THREAD ? 0 : kWork
 
 // The place of the worker among those of the kernel: of the launch, or of a discrete launch's round.
 __device__ int64_t atos_index(void *worker) {
-  const int64_t before = has_peers() ? static_cast<Worker<kBytes> *>(worker)->launch->first_worker : 0;
+  const int64_t before = has_peers ? static_cast<Worker<kBytes> *>(worker)->launch->first_worker : 0;
   const int64_t first = before + int64_t(block_index()) * (kWorker == ATOS_THREAD ? blockDim.x
                                                            : kWorker == ATOS_WARP ? blockDim.x / 32
                                                                                   : 1);
   return first + (kWorker == ATOS_THREAD ? threadIdx.x : kWorker == ATOS_WARP ? threadIdx.x / 32 : 0);
 }
 __device__ int64_t atos_count(void *worker) {
-  if (has_peers()) return static_cast<Worker<kBytes> *>(worker)->launch->all_workers;
+  if (has_peers) return static_cast<Worker<kBytes> *>(worker)->launch->all_workers;
   return int64_t(gridDim.x) * (kWorker == ATOS_THREAD ? blockDim.x : kWorker == ATOS_WARP ? blockDim.x / 32 : 1);
 }
 

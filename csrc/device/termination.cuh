@@ -14,8 +14,8 @@ template <class Group, unsigned bytes> struct Termination : PushBuffer<Group, by
   // [one lane] What to do while the slots of the claimed tickets are not filled: kIdle, kLeave or kWait.
   ATOS_DEVICE Action while_waiting() {
     this->stop_by_clock();
-    if (has_peers()) return Action(peers_of(launch).while_waiting(queue(), header->consumer, header->end));
-    return Action(header->end.while_waiting(queue(), header->consumer, has_idle(), launch.workers));
+    if (has_peers) return Action(peers_of(launch).while_waiting(queue(), header->consumer, header->end));
+    return Action(header->end.while_waiting(queue(), header->consumer, has_idle, launch.workers));
   }
 
   // [one lane] The same in a round, where a worker that reserved these tickets is about to fill them, unless it had to spill.

@@ -18,8 +18,8 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
   uint32_t claimed = 0;
 
   static ATOS_DEVICE SharedLayout layout(const Launch &launch) {
-    return shared_layout(true, nested(), bytes, value_words(), launch.fetch, launch.buffer, launch.scratch, has_buckets(),
-                         num_kinds() != 0, has_peers() ? launch.peer_count : 0);
+    return shared_layout(true, nested, bytes, value_words, launch.fetch, launch.buffer, launch.scratch, has_buckets,
+                         num_kinds != 0, has_peers ? launch.peer_count : 0);
   }
 
   // [all threads]
@@ -34,7 +34,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
     const unsigned empty = __ballot_sync(kAll, claimed == 0);
     if (!empty) return true;
     if (lane_id() == 0) {
-      if (has_buckets()) worker.far_state()->window = worker.far_items().window();
+      if (has_buckets) worker.far_state()->window = worker.far_items().window();
       const uint64_t lanes = __popc(empty);
       uint64_t total = 0;
       const Counters *counters = queue().counters;
@@ -95,7 +95,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
     for (;;) {
       *action = Action::kWait;
       for (unsigned polls = 0; *action == Action::kWait; ++polls) {
-        if (has_buckets() && find_far_chunk_of_warp(polls)) {
+        if (has_buckets && find_far_chunk_of_warp(polls)) {
           *action = Action::kFar;
           return 0;
         }
@@ -105,7 +105,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
         }
         if (const unsigned lanes = take(item)) return lanes;
         if (polls % kPollsBeforeEndTest != kPollsBeforeEndTest - 1) continue;
-        if (has_mailbox()) take_mail(queue(), launch.mailbox);
+        if (has_mailbox) take_mail(queue(), launch.mailbox);
         if (lane_id() == 0) *action = this->relaxed() ? this->while_waiting() : this->while_round_fills();
         *action = action->of_first_lane();
         // Lanes whose tickets are for the next ring wait for those that have older ones, which are about to be filled.
@@ -140,7 +140,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
       if (lanes >> lane_id() & 1) {
         if (is_flat(item)) {
           atos_task_flat(&worker, &item, 0, nullptr, &args);
-        } else if (nested()) {
+        } else if (nested) {
           uint64_t values[kValueWords];
           const int64_t length = atos_task_workload(&worker, &item, values, &args);
 #pragma unroll 1
@@ -149,9 +149,9 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
           atos_task_body(&worker, &item, 0, nullptr, &args);
         }
       }
-      const bool is_far = has_buckets() && lanes == 0 && action == Action::kFar;
+      const bool is_far = has_buckets && lanes == 0 && action == Action::kFar;
       if (is_far) this->run_far();
-      if (has_idle() && lanes == 0 && !is_far) atos_task_idle(&worker, &args);
+      if (has_idle && lanes == 0 && !is_far) atos_task_idle(&worker, &args);
       __syncwarp();
       const bool pushes = this->has_pushes();
       if (pushes && this->above_high_water()) {
@@ -159,17 +159,17 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
         __syncwarp();
       }
       if (pushes) this->template flush_pushes<Warp>(false, this->relaxed() && !is_far, nullptr);
-      if (has_mailbox() && lanes) take_mail_at_times(queue(), launch.mailbox);
+      if (has_mailbox && lanes) take_mail_at_times(queue(), launch.mailbox);
       if (lane_id() == 0) {
         header->end.unreported += __popc(lanes);
         header->ran += __popc(lanes);
         this->trace(__popc(lanes));
         if (is_far) this->account_far();
-        else if (has_idle() && lanes == 0) this->idle_returned(pushes, 32);
+        else if (has_idle && lanes == 0) this->idle_returned(pushes, 32);
       }
       __syncwarp();
     }
-    if (claimed && (has_peers() || queue().stopped())) queue().leave_tickets(first);
+    if (claimed && (has_peers || queue().stopped())) queue().leave_tickets(first);
     this->leave();
   }
 };

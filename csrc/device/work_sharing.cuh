@@ -22,17 +22,17 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
     while (header->next_long < header->batch) {
       const unsigned k = header->next_long++;
       if (lengths[k] < kLong) continue;
-      const uint64_t *its_values = &values[k * value_words()];
+      const uint64_t *its_values = &values[k * value_words];
       // Before anybody can see its chunks.
       if (launch.persistent && launch.barrier && launch.shares) fetch_add(&queue().counters->arrived, kMark);
-      if (launch.shares && split_item<bytes>(queue().counters, split_items(), hint() + k, items[k], its_values, value_words(),
+      if (launch.shares && split_item<bytes>(queue().counters, split_items(), hint() + k, items[k], its_values, value_words,
                                              lengths[k], chunk_size(), k >= header->first_counted, owner())) {
         this->count(&atos_sharing::items_split, 1);
         header->num_split += k >= header->first_counted; // whoever finishes the last chunk reports it
         continue;
       }
       *borrowed() = items[k];
-      for (int i = 0; i < value_words(); ++i) header->borrowed_values[i] = its_values[i];
+      for (int i = 0; i < value_words; ++i) header->borrowed_values[i] = its_values[i];
       header->chunk = {0, lengths[k], -1};
       return true;
     }
@@ -41,10 +41,10 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
 
   // [one lane] Claims a chunk of any split item.
   ATOS_DEVICE bool claim_chunk_of_other() {
-    const bool claimed = nested() && load(&queue().counters->splits_open) &&
+    const bool claimed = nested && load(&queue().counters->splits_open) &&
                          claim_chunk<bytes>(queue().counters, split_items(), hint(), borrowed(), header->borrowed_values,
-                                            value_words(), chunk_size(), &header->chunk);
-    if (has_counters() && claimed)
+                                            value_words, chunk_size(), &header->chunk);
+    if (has_counters && claimed)
       this->count(&atos_sharing::chunks_donated, load(&split_items()[header->chunk.split].busy) != owner());
     return claimed;
   }
@@ -54,7 +54,7 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
   // entry that `split_item` tries.
   ATOS_DEVICE unsigned hint() const { return block_index() + 31 * Group::index_in_block(); }
   // Says in the table that an item is this worker's, if that is counted. A block has at most 32 workers.
-  ATOS_DEVICE uint64_t owner() const { return has_counters() ? 1 + uint64_t(block_index()) * 32 + Group::index_in_block() : 1; }
+  ATOS_DEVICE uint64_t owner() const { return has_counters ? 1 + uint64_t(block_index()) * 32 + Group::index_in_block() : 1; }
   ATOS_DEVICE uint64_t chunk_size() const { return kChunkPart * this->iterations_at_once(); }
   // The item of the chunk that runs, copied here, since its entry may get another one.
   ATOS_DEVICE Item<bytes> *borrowed() const {
@@ -72,7 +72,7 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
     for (int64_t from = chunk.from, to; from < chunk.to; from = to) {
       to = this->flushes_within_step() && chunk.to - from > kStrip * step ? from + kStrip * step : chunk.to;
 #pragma unroll 1
-      for (int64_t i = from + Group::rank() / threads_of_iteration(); i < to; i += step)
+      for (int64_t i = from + Group::rank() / threads_of_iteration; i < to; i += step)
         this->run_iteration(borrowed(), i, header->borrowed_values);
       if (to < chunk.to) this->flush_within_step();
     }

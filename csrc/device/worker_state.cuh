@@ -23,42 +23,25 @@
 #include "protocol/split_item.cuh"
 #include "protocol/termination.cuh"
 
-// The task, compiled from Python and linked in. `args` and `values` are 64-bit words. What atos_config() returns is folded to a
-// constant by the linker, which then drops what it rules out. Where some of several kinds of tasks are flat and others nested,
-// atos_task_flat is for the former and the two before it for the latter.
+// The task, compiled from Python and linked in. `args` and `values` are 64-bit words. Where some of several kinds of tasks are
+// flat and others nested, atos_task_flat is for the former and the two before it for the latter.
 extern "C" {
 __device__ int64_t atos_task_workload(void *worker, const void *item, void *values, const void *args);
 __device__ void atos_task_body(void *worker, const void *item, int64_t i, const void *values, const void *args);
 __device__ void atos_task_flat(void *worker, const void *item, int64_t i, const void *values, const void *args);
 __device__ void atos_task_idle(void *worker, const void *args);
 __device__ void atos_task_each_round(void *worker, const void *args);
-__device__ int32_t atos_config(int32_t key);
 __device__ void atos_left(void *worker); // debug_rendezvous.cuh
 }
 
 namespace atos {
-
-ATOS_DEVICE bool nested() { return atos_config(ATOS_CONFIG_NESTED); }
-ATOS_DEVICE bool has_idle() { return atos_config(ATOS_CONFIG_IDLE); }
-ATOS_DEVICE bool has_buckets() { return atos_config(ATOS_CONFIG_BUCKETS); }
-ATOS_DEVICE bool has_each_round() { return atos_config(ATOS_CONFIG_EACH_ROUND); }
-ATOS_DEVICE bool asks_for_round() { return atos_config(ATOS_CONFIG_ROUNDS); }
-ATOS_DEVICE bool asks_for_pending() { return atos_config(ATOS_CONFIG_PENDING); }
-ATOS_DEVICE bool has_mailbox() { return atos_config(ATOS_CONFIG_MAILBOX); }
-ATOS_DEVICE bool has_counters() { return atos_config(ATOS_CONFIG_COUNTERS); }
-ATOS_DEVICE int value_words() { return atos_config(ATOS_CONFIG_VALUE_WORDS); }
-// Consecutive threads of a warp or CTA worker that run an iteration together. 1: each thread runs iterations of its own.
-ATOS_DEVICE unsigned threads_of_iteration() { return unsigned(atos_config(ATOS_CONFIG_GROUP)); }
-
-ATOS_DEVICE unsigned num_kinds() { return atos_config(ATOS_CONFIG_KINDS); } // 0: items have none
-ATOS_DEVICE unsigned flat_kinds() { return atos_config(ATOS_CONFIG_FLAT_KINDS); }
 
 // The kind of an item is its last byte.
 template <unsigned bytes> ATOS_DEVICE unsigned kind_of(const Item<bytes> &item) {
   if constexpr (bytes == 4) return item.word >> 24;
   else return unsigned(item.word[bytes / 8 - 1] >> 56);
 }
-template <unsigned bytes> ATOS_DEVICE bool is_flat(const Item<bytes> &item) { return flat_kinds() >> kind_of(item) & 1; }
+template <unsigned bytes> ATOS_DEVICE bool is_flat(const Item<bytes> &item) { return flat_kinds >> kind_of(item) & 1; }
 
 // The state of a worker, at the start of its shared memory. Written by the first lane of the worker.
 struct Header {
@@ -141,9 +124,9 @@ template <unsigned bytes> struct Worker {
   ATOS_DEVICE FarItems<bytes> far_items() const { return far_items_of<bytes>(*launch); }
   // Those of the owner of an item, which has this number among several GPUs.
   ATOS_DEVICE FarItems<bytes> far_items_of_owner(uint32_t number) const {
-    return has_peers() ? peers_of(*launch).template far_items<bytes>(number) : far_items();
+    return has_peers ? peers_of(*launch).template far_items<bytes>(number) : far_items();
   }
-  ATOS_DEVICE uint32_t owner_of(const Item<bytes> &item) const { return has_peers() ? peers_of(*launch).owner(item) : 0; }
+  ATOS_DEVICE uint32_t owner_of(const Item<bytes> &item) const { return has_peers ? peers_of(*launch).owner(item) : 0; }
 
   // Of a queue with buckets: the state, the levels of the items in the buffer, and the far items that were pushed.
   ATOS_DEVICE FarState *far_state() const {
@@ -194,15 +177,15 @@ template <class Group, unsigned bytes> struct WorkerState {
       header->chunk.split = -1;
       header->step = Action::kLeave;
       if (launch.time_limit) header->last_tick = clock_ticks() + launch.time_limit;
-      if (has_peers())
+      if (has_peers)
         for (uint32_t k = 0; k < launch.peer_count; ++k) worker.peer_pushes()[k] = PeerPush{};
-      if (has_buckets()) *worker.far_state() = FarState{worker.far_items().window(), 0, 0, 0, 0, 0, 0, {}};
+      if (has_buckets) *worker.far_state() = FarState{worker.far_items().window(), 0, 0, 0, 0, 0, 0, {}};
     }
-    if (asks_for_round()) {
+    if (asks_for_round) {
       worker.round = int64_t(launch.round);
       worker.mode = int64_t(load(&queue().counters->mode));
     }
-    if (Group::rank() < num_kinds()) ran_by[Group::rank()] = 0;
+    if (Group::rank() < num_kinds) ran_by[Group::rank()] = 0;
     Group::sync();
   }
 
@@ -212,7 +195,7 @@ template <class Group, unsigned bytes> struct WorkerState {
   // [one lane] The round [begin, end) is the current one. With buckets a worker has chunks of far items to claim, too.
   ATOS_DEVICE void set_round(uint64_t begin, uint64_t end) {
     header->round_end = end;
-    header->share = relaxed() || has_buckets() ? kNoShare : share_of_round(launch, end - begin, nested());
+    header->share = relaxed() || has_buckets ? kNoShare : share_of_round(launch, end - begin, nested);
   }
 
   // [one lane] Looks at the clock in a launch with a time limit: kRun, or kStopAsked if the limit is over, in which case all
@@ -226,14 +209,14 @@ template <class Group, unsigned bytes> struct WorkerState {
   // A fence between what is written before an item is pushed and what its task reads. In a launch over several GPUs with
   // barriers, these order what passes from one GPU to another.
   ATOS_DEVICE void fence_of_items() const {
-    if (has_peers() && !relaxed()) fence_device();
+    if (has_peers && !relaxed()) fence_device();
     else fence();
   }
 
   // [one warp] Counts the items of the lanes for which `runs` is true, by their kind. There is a ballot for each kind, since
   // lanes that all add to one number wait for each other.
   ATOS_DEVICE void count_kinds(bool runs, const Item<bytes> &item) const {
-    for (unsigned kind = 0; kind < num_kinds(); ++kind) {
+    for (unsigned kind = 0; kind < num_kinds; ++kind) {
       const unsigned count = __popc(__ballot_sync(kAll, runs && kind_of(item) == kind));
       if (count && lane_id() == 0) atomicAdd(&ran_by[kind], static_cast<unsigned long long>(count));
     }
@@ -242,7 +225,7 @@ template <class Group, unsigned bytes> struct WorkerState {
   // [one lane] Adds to what a launch with counters has counted, at once and not when the worker leaves: such a launch may take
   // its time, and others have no place for it.
   ATOS_DEVICE void count(uint64_t atos_sharing::*what, uint64_t n) const {
-    if (has_counters() && n) fetch_add(&(queue().counters->sharing.*what), n);
+    if (has_counters && n) fetch_add(&(queue().counters->sharing.*what), n);
   }
 
   // The counter of the tickets that workers of this kernel have claimed, and the first of those.

@@ -27,24 +27,6 @@ typedef enum atos_status {
   ATOS_GONE = 15        /* another process of the group is gone, or this one has left it */
 } atos_status;
 
-/* Link-time constants of a task: the keys of atos_config(). */
-typedef enum atos_config_key {
-  ATOS_CONFIG_NESTED = 1,
-  ATOS_CONFIG_VALUE_WORDS = 3,
-  ATOS_CONFIG_IDLE = 4,
-  ATOS_CONFIG_CHECKED = 5,
-  ATOS_CONFIG_GROUP = 6,      /* threads that run an iteration together: a power of two up to 32 */
-  ATOS_CONFIG_BUCKETS = 7,    /* the queue has buckets */
-  ATOS_CONFIG_ROUNDS = 8,     /* 1 if the task asks for the number or the mode of the round */
-  ATOS_CONFIG_EACH_ROUND = 9, /* 1 if it has a function between rounds */
-  ATOS_CONFIG_KINDS = 10,   /* how many kinds of tasks there are, told by the last byte of an item; 0: one, and no such byte */
-  ATOS_CONFIG_MAILBOX = 11, /* workers look for items from the host */
-  ATOS_CONFIG_FLAT_KINDS = 12, /* bits of the kinds that are flat, where others are nested; otherwise 0 */
-  ATOS_CONFIG_PENDING = 13,    /* 1 if the function between rounds asks how many items wait for the next one */
-  ATOS_CONFIG_PEERS = 14,      /* 1 in a launch over several GPUs: what they share is of system scope */
-  ATOS_CONFIG_COUNTERS = 15    /* 1 if the workers count what atos_sharing says */
-} atos_config_key;
-
 enum { ATOS_STOP_CALLED = 4 };
 
 typedef enum atos_worker_kind { ATOS_THREAD = 0, ATOS_WARP = 1, ATOS_CTA = 2 } atos_worker_kind;
@@ -176,7 +158,7 @@ typedef struct atos_failure {
   uint64_t item[4];
 } atos_failure;
 
-/* How workers shared their work: on a GPU of a program with ATOS_CONFIG_COUNTERS alone, otherwise 0. */
+/* How workers shared their work: on a GPU of a program whose workers count them alone, otherwise 0. */
 typedef struct atos_sharing {
   uint64_t local_items;    /* pushes that their worker ran itself, without the queue */
   uint64_t items_donated;  /* pushes that a worker might have kept as well, and gave to idle ones */
@@ -370,7 +352,7 @@ typedef struct atos_peers {
 
 /* The same for several devices, until nothing is left on any of them. `stats` are of each device, by its number. The launch is
  * persistent, on CPU devices, which share the cores, or on GPUs that are connected, or have a process each, and whose programs
- * have ATOS_CONFIG_PEERS; `blocks` are for each of them. With barriers the rounds are those of all devices, and counted in the
- * statistics of the first. With processes all of them make this call with the same options, and get the same statistics; after
- * ATOS_GONE, and ATOS_STUCK in any of them, their queues are of no use. */
+ * are linked for several GPUs; `blocks` are for each of them. With barriers the rounds are those of all devices, and counted in
+ * the statistics of the first. With processes all of them make this call with the same options, and get the same statistics;
+ * after ATOS_GONE, and ATOS_STUCK in any of them, their queues are of no use. */
 atos_status atos_peers_launch(const atos_peers *peers, const atos_launch *launch, atos_stats *stats);

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "include/interface.h"
+#include "protocol/link_constants.cuh"
 #if !defined(__CUDACC__)
 #include <thread>
 #endif
@@ -27,22 +28,14 @@
 #define ATOS_ROLLED
 #endif
 
-#if defined(__CUDACC__)
-extern "C" __device__ int32_t atos_config(int32_t key); // worker_state.cuh
-#endif
-
 namespace atos {
-
-#if defined(__CUDACC__)
-ATOS_DEVICE bool has_peers() { return atos_config(ATOS_CONFIG_PEERS); } // whether the launch is over several GPUs
-#endif
 
 #if defined(__CUDA_ARCH__)
 
 // A statement of PTX whose operation, given in two parts, has the scope of the launch between them.
 #define ATOS_SCOPED(before, after, ...)                                                                                        \
   do {                                                                                                                         \
-    if (has_peers()) asm volatile(before ".sys" after __VA_ARGS__);                                                            \
+    if (has_peers) asm volatile(before ".sys" after __VA_ARGS__);                                                              \
     else asm volatile(before ".gpu" after __VA_ARGS__);                                                                        \
   } while (0)
 

@@ -7,18 +7,19 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from repository import ROOT
 
 from atos_py.compile.codegen import ITEM_BYTES
 
 # Calls every symbol of a task, and leaves a comment in the PTX for each symbol of the core that a task calls.
 STAND_IN = """
 #include <cstdint>
+#include "protocol/link_constants.cuh"
 extern "C" {
 __device__ int64_t atos_task_workload(void *worker, const void *item, void *values, const void *args);
 __device__ void atos_task_body(void *worker, const void *item, int64_t i, const void *values, const void *args);
 __device__ void atos_task_idle(void *worker, const void *args);
 __device__ void atos_task_each_round(void *worker, const void *args);
-__device__ int32_t atos_config(int32_t key);
 #if ITEM_BYTES == 4
 typedef uint32_t Item;
 #elif ITEM_BYTES == 8
@@ -62,16 +63,17 @@ __global__ void atos_kernel(const __grid_constant__ Worker given, const char *it
   extern __shared__ uint64_t shared[];
   Worker worker = given;
   worker.scratch = shared + 64;
-  for (int key = 0; key < 7; ++key) constants[key] = atos_config(key);
+  const int32_t all[] = {atos::nested, atos::value_words, atos::has_idle, atos::checked, int32_t(atos::threads_of_iteration)};
+  for (int k = 0; k < 5; ++k) constants[k] = all[k];
   for (int64_t k = blockIdx.x; k < n; k += gridDim.x) {
     const char *item = items + k * ITEM_BYTES;
-    if (atos_config(1)) {
+    if (atos::nested) {
       const int64_t length = atos_task_workload(&worker, item, shared, &args);
       for (int64_t i = threadIdx.x; i < length; i += blockDim.x) atos_task_body(&worker, item, i, shared, &args);
     } else atos_task_body(&worker, item, 0, nullptr, &args);
   }
-  if (atos_config(4)) atos_task_idle(&worker, &args);
-  if (atos_config(7)) atos_task_each_round(&worker, &args);
+  if (atos::has_idle) atos_task_idle(&worker, &args);
+  if (atos::has_each_round) atos_task_each_round(&worker, &args);
 }
 }
 """
@@ -81,7 +83,7 @@ def build_stand_ins(directory: Path) -> Path:
     """Compile the stand-in as the core is compiled, for each size of item."""
     source = directory / "stand_in.cu"
     source.write_text(STAND_IN)
-    options = ["-std=c++17", "-O3", "-rdc=true", "-fatbin", "-gencode", "arch=compute_90,code=lto_90"]
+    options = ["-std=c++17", "-O3", "-rdc=true", f"-I{ROOT / 'csrc'}", "-fatbin", "-gencode", "arch=compute_90,code=lto_90"]
     for size in ITEM_BYTES:
         target = str(directory / f"core_cta_{size}.fatbin")
         subprocess.run(["nvcc", *options, f"-DITEM_BYTES={size}", str(source), "-o", target], check=True)

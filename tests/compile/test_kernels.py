@@ -351,7 +351,7 @@ def test_workers_that_count_spill_nothing(name, worker):
 def test_tasks_are_inlined(name, worker):
     """Nothing of the task or of the core's own functions is left to be called."""
     found = kernel(name, worker)
-    for symbol in (b"atos_task", b"atos_push", b"atos_config", b"atos_reduce", b"atos_any", b"atos_group", b"atos_region"):
+    for symbol in (b"atos_task", b"atos_push", b"atos_reduce", b"atos_any", b"atos_group", b"atos_region"):
         assert symbol not in found.code
     assert found.log.count("Function properties for") + found.log.count("Compiling entry function") <= 2
     assert "atos_task" not in found.log

@@ -41,6 +41,12 @@ __device__ void atos_task_flat(void *, const void *, int64_t, const void *, cons
 
 __device__ void atos_task_idle(void *, const void *) {}
 __device__ void atos_task_each_round(void *, const void *) {}
-
-__device__ int32_t atos_config(int32_t key) { return key == 1 ? 1 : key == 3 ? 2 : key == 6 ? 1 : 0; }
 }
+
+namespace atos { // the constants of the link, of which the others are 0
+extern __device__ const int32_t nested = 1, value_words = 2;
+extern __device__ const uint32_t threads_of_iteration = 1;
+extern __device__ const int32_t has_idle = 0, has_each_round = 0, asks_for_round = 0, asks_for_pending = 0, checked = 0,
+                                has_buckets = 0, has_mailbox = 0, has_peers = 0, has_counters = 0;
+extern __device__ const uint32_t num_kinds = 0, flat_kinds = 0;
+} // namespace atos

@@ -247,22 +247,6 @@ bool recover_pending() {
 } // namespace
 
 extern "C" {
-int32_t atos_config(int32_t key) {
-  switch (key) {
-  case ATOS_CONFIG_NESTED:
-  case ATOS_CONFIG_VALUE_WORDS: return bounds.nested;
-  case ATOS_CONFIG_IDLE: return bounds.aside != 0;
-  case ATOS_CONFIG_GROUP: return 1;
-  case ATOS_CONFIG_EACH_ROUND:
-  case ATOS_CONFIG_PENDING: return bounds.between != 0;
-  case ATOS_CONFIG_MAILBOX: return bounds.arrive != 0;
-  case ATOS_CONFIG_BUCKETS: return bounds.buckets != 0;
-  case ATOS_CONFIG_KINDS: return bounds.flat ? 2 : 0;
-  case ATOS_CONFIG_FLAT_KINDS: return bounds.flat ? 2 : 0; // a bit
-  default: return 0;
-  }
-}
-
 void atos_left(void *) {}
 
 int64_t atos_task_workload(void *, const void *item, void *values, const void *) {

@@ -266,7 +266,7 @@ BROKEN = {
     ),
     # Rounds with a function between them.
     "a round ends behind what the function pushed": Rule(
-        in_worker(r"store\(&counters->round_end, stopped \? kNever : tail\);", r"if (!has_each_round()) \g<0>"),
+        in_worker(r"store\(&counters->round_end, stopped \? kNever : tail\);", r"if (!has_each_round) \g<0>"),
         in_worker(
             r"if \(!idle_called\) (run_each_round\(is_last, calls\);)",
             r"if (is_last) store(&counters->round_end, queue().stopped() ? kNever : tickets_of(load(&counters->tail)));"
@@ -285,7 +285,7 @@ BROKEN = {
         found="is called early",
     ),
     "whoever claims nothing because of a stop says so": Rule(
-        in_worker(r"if \(has_each_round\(\)\) fetch_add\(&queue\(\)\.counters->arrived, kMark\);", ""),
+        in_worker(r"if \(has_each_round\) fetch_add\(&queue\(\)\.counters->arrived, kMark\);", ""),
         caught_in="rounds, stopped from outside",
         found="is called early",
     ),
@@ -528,7 +528,7 @@ BROKEN = {
         in_worker(r"header->end\.unreported \+= state\.taken;", ""), caught_in="far items from the host", found=STUCK
     ),
     "a round follows when a bucket was opened": Rule(
-        in_worker(r" && !\(has_buckets\(\) && load\(&counters->far\.opened\)\)", ""),
+        in_worker(r" && !\(has_buckets && load\(&counters->far\.opened\)\)", ""),
         caught_in="far items, barrier",
         found=EARLY,
     ),
@@ -599,7 +599,7 @@ BROKEN = {
     ),
     # Kinds of tasks.
     "flat tasks of a batch run beside its loops": Rule(
-        in_worker(r"if \(flat_kinds\(\)\) run_flat\(got\);", ""), caught_in="two kinds", found=EARLY
+        in_worker(r"if \(flat_kinds\) run_flat\(got\);", ""), caught_in="two kinds", found=EARLY
     ),
     "flat tasks have no loop": Rule(
         in_worker(r"is_flat\(items\[k\]\)\s*\? 0\s*:", ""), caught_in="two kinds", found="the workload of a flat task"

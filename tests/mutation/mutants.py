@@ -497,21 +497,21 @@ WORKER = {
     "W60": Mutant(
         "device/load_balance.cuh",
         "groups of a warp run the same iteration",
-        "base + lane_id() / threads_of_iteration()",
+        "base + lane_id() / threads_of_iteration",
         "base",
         GPU + "groups",
     ),
     "W61": Mutant(
         "device/load_balance.cuh",
         "groups leave iterations out",
-        "Group::size() / threads_of_iteration(); }",
+        "Group::size() / threads_of_iteration; }",
         "Group::size(); }",
         GPU + "groups",
     ),
     "W62": Mutant(
         "device/work_sharing.cuh",
         "the threads of a group run other iterations of a chunk",
-        "int64_t i = from + Group::rank() / threads_of_iteration()",
+        "int64_t i = from + Group::rank() / threads_of_iteration",
         "int64_t i = from + Group::rank()",
         GPU + "groups",
     ),
@@ -657,7 +657,7 @@ WORKER = {
     "W81": Mutant(
         "device/bsp_rounds.cuh",
         "a worker that claims nothing because of a stop says nothing",
-        "if (has_each_round()) fetch_add(&queue().counters->arrived, kMark);",
+        "if (has_each_round) fetch_add(&queue().counters->arrived, kMark);",
     ),
     "W82": Mutant(
         "device/bsp_rounds.cuh",
@@ -1330,7 +1330,7 @@ KINDS = {
         "std::fill(std::begin(counters.ran_by), std::end(counters.ran_by), 0);",
     ),
     "K09": Mutant("cpu/worker.h", "tasks by kind are not counted", "k < given.kinds", "k < 0 * given.kinds"),
-    "K10": Mutant("device/load_balance.cuh", "flat tasks beside loops do not run", "if (flat_kinds()) run_flat(got);"),
+    "K10": Mutant("device/load_balance.cuh", "flat tasks beside loops do not run", "if (flat_kinds) run_flat(got);"),
     "K11": Mutant("device/load_balance.cuh", "loops run as flat tasks too", "if (!is_flat(items[k])) continue;"),
     "K12": Mutant(
         "device/load_balance.cuh",
@@ -1345,7 +1345,7 @@ KINDS = {
     "K14": Mutant(
         "device/host_report.cuh",
         "the next launch counts on",
-        "for (unsigned k = 0; k < num_kinds(); ++k) store(&counters->ran_by[k], 0);",
+        "for (unsigned k = 0; k < num_kinds; ++k) store(&counters->ran_by[k], 0);",
         "",
         GPU + "the device's counters",
     ),

@@ -11,7 +11,6 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 
-from ...core.library import lib
 from ..arguments import Kind
 from ..debug_checks import Checks
 from ..kinds import Launchable
@@ -55,7 +54,7 @@ class CudaCode:
     ----------
     modules : list of bytes
         LTO-IR modules that define `atos_task_workload`, `atos_task_body`, `atos_task_flat`, `atos_task_idle`,
-        `atos_task_each_round` and `atos_config`.
+        `atos_task_each_round` and the constants of the link (`csrc/protocol/link_constants.cuh`).
     value_words : int
         How many values the workload hands to the body, a word each.
     scratch_itemsize : int
@@ -124,11 +123,7 @@ def compile_cuda(
     expressions = assignment_expressions(byteflow, interpreter)
     with global_compiler_lock, collecting(checks), target_capability(cc), expressions:
         program = prepare(CudaTarget(), launched, idle, kinds, item_dtype, checks, buckets, each_round, peers)
-        constants = {
-            lib.ATOS_CONFIG_MAILBOX: mailbox,
-            lib.ATOS_CONFIG_PEERS: peers,
-            lib.ATOS_CONFIG_COUNTERS: counters,
-        }
+        constants = {"has_mailbox": mailbox, "has_peers": peers, "has_counters": counters}
         return _compile(launched, program, {"idle": idle, "each_round": each_round}, cc, checks, constants)
 
 
@@ -138,7 +133,7 @@ def _compile(
     others: dict[str, Any],
     cc: tuple[int, int],
     checks: Checks | None,
-    of_launch: dict[Any, bool],
+    of_launch: dict[str, bool],
 ) -> CudaCode:
     # Numba's modules by identity, since entry points share helpers.
     modules: dict[int, ir.Module] = {}
@@ -180,32 +175,30 @@ def _compile(
     return CudaCode([code], program.value_words, unsized_itemsize(texts), sized_bytes(texts), uses_rounds, checks)
 
 
-def _constants_and_stubs(program: Program, uses_rounds: bool, uses_pending: bool, of_launch: dict[Any, bool]) -> ir.Module:
-    """Return a module with `atos_config`, dispatch by kind, and functions that do nothing for what the tasks lack."""
+def _constants_and_stubs(program: Program, uses_rounds: bool, uses_pending: bool, of_launch: dict[str, bool]) -> ir.Module:
+    """Return a module with the constants, dispatch by kind, and functions that do nothing for what the tasks lack."""
     nested, flat = program.numbered(nested=True), program.numbered(nested=False)
     mixed = bool(nested and flat)
-    module = create_module(cuda_target.target_context, "atos_config")
-    function = ir.Function(module, ir.FunctionType(I32, [I32]), "atos_config")
-    builder = ir.IRBuilder(function.append_basic_block())
-    result = ir.Constant(I32, -1)
+    module = create_module(cuda_target.target_context, "atos_constants")
     constants = {
-        lib.ATOS_CONFIG_NESTED: bool(nested),
-        lib.ATOS_CONFIG_VALUE_WORDS: program.value_words,
-        lib.ATOS_CONFIG_IDLE: program.idle is not None,
-        lib.ATOS_CONFIG_CHECKED: program.idle_worker.checked,
-        lib.ATOS_CONFIG_GROUP: program.group,
-        lib.ATOS_CONFIG_BUCKETS: program.idle_worker.buckets,
-        lib.ATOS_CONFIG_ROUNDS: uses_rounds,
-        lib.ATOS_CONFIG_EACH_ROUND: program.each_round is not None,
-        lib.ATOS_CONFIG_PENDING: uses_pending,
-        lib.ATOS_CONFIG_KINDS: program.num_kinds,
-        lib.ATOS_CONFIG_FLAT_KINDS: sum(1 << kind for kind in flat) if mixed else 0,
+        "nested": bool(nested),
+        "value_words": program.value_words,
+        "has_idle": program.idle is not None,
+        "checked": program.idle_worker.checked,
+        "threads_of_iteration": program.group,
+        "has_buckets": program.idle_worker.buckets,
+        "asks_for_round": uses_rounds,
+        "has_each_round": program.each_round is not None,
+        "asks_for_pending": uses_pending,
+        "num_kinds": program.num_kinds,
+        "flat_kinds": sum(1 << kind for kind in flat) if mixed else 0,
         **of_launch,
     }
-    for key, constant in constants.items():
-        is_key = builder.icmp_signed("==", function.args[0], ir.Constant(I32, key))
-        result = builder.select(is_key, ir.Constant(I32, int(constant)), result)
-    builder.ret(result)
+    for name, value in constants.items():
+        symbol = f"_ZN4atos{len(name)}{name}E"  # of a variable in the namespace atos
+        constant = ir.GlobalVariable(module, I32, symbol, addrspace=nvvm.ADDRSPACE_GLOBAL)
+        constant.global_constant = True
+        constant.initializer = ir.Constant(I32, int(value))
     void, of_workload, of_body = ir.VoidType(), [POINTER] * 4, [POINTER, POINTER, I64, POINTER, POINTER]
 
     def add_stub(symbol: str, result: ir.Type, parameters: list[ir.Type]) -> None:

@@ -1,6 +1,7 @@
 // In place of csrc/protocol/atomic.cuh: each operation is one step of the model checker, under the name of the function it is in.
 #pragma once
 #include "check.hpp"
+#include "link_constants.cuh"
 
 #define ATOS_DEVICE inline
 #define ATOS_FUNCTION inline
@@ -62,7 +63,6 @@ public:
 private:
   const size_t begin;
 };
-constexpr bool has_peers() { return false; } // launches over several devices are a model of their own
 inline uint64_t umulhi(uint64_t a, uint64_t b) {
   __extension__ typedef unsigned __int128 wide;
   return uint64_t((wide(a) * b) >> 64);
