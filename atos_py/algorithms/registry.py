@@ -1,7 +1,7 @@
 """Registry of the ready-made algorithms: one entry for each, which the command line, the tools and tests read.
 
 A module of this package registers its algorithm when it is imported. Nothing else lists the algorithms but
-`atos_py/__init__.py`, where type checkers look for public names.
+`atos_py/__init__.pyi`, which has all public names.
 """
 
 from __future__ import annotations

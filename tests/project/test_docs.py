@@ -107,7 +107,7 @@ def test_every_error_is_explained():
 
 def test_every_name_is_in_the_reference():
     pages = "\n".join(path.read_text() for path in (ROOT / "docs" / "api").glob("*.md"))
-    described = set(re.findall(r"^\.\. (?:auto)?(?:class|data|function):: (?:atos_py\.)?(\w+)", pages, re.MULTILINE))
+    described = set(re.findall(r"^\.\. (?:auto)?(?:class|data|function|module):: (?:atos_py\.)?(\w+)", pages, re.MULTILINE))
     assert ".. automodule:: atos_py.errors\n" in pages
     assert set(atos_py.__all__) - set(errors.__all__) - described == set()
 

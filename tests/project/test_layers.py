@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import sys
 from collections.abc import Iterator
@@ -73,7 +74,7 @@ def test_no_name_hides_a_module():
     hidden = []
     for module in MODULES:
         package, _, name = module.rpartition(".")
-        found = vars(sys.modules[package]).get(name) if package in sys.modules else None
+        found = vars(importlib.import_module(package)).get(name) if package else None
         if found is not None and found is not sys.modules.get(module):
             hidden.append(module)
     assert hidden == []
