@@ -34,14 +34,16 @@ lint: $(VENV)/installed
 docs: build
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs
 
-# All parts of the tests, or those that PARTS names, and their stamps, by which `make test` leaves them out (tests/stamps.py).
+# All parts of the tests, or those that PARTS names, and their stamps, by which `make test` leaves them out (tests/stamps.py);
+# PARTS=outdated: those whose stamps do not hold.
 # Without PARTS also more cases of the tests that try a few by default: schedules of programs, and every algorithm on large graphs.
 PARTS ?= all
 ATOS_TEST_CASES ?= 1200
 test-all: export ATOS_STAMP = $(filter-out wheel,$(PARTS))
 test-all: build
 	$(if $(ATOS_STAMP),$(if $(filter all,$(PARTS)),ATOS_TEST_CASES=$(ATOS_TEST_CASES)) $(BIN)/python -m pytest --numprocesses auto --dist loadgroup)
-	$(if $(filter all wheel,$(PARTS)),$(MAKE) try-wheel && $(BIN)/python tests/stamps.py wheel 2) # trials: installed.py and the demo
+	$(if $(filter outdated,$(PARTS)),$(BIN)/python tests/stamps.py wheel || )$(if $(filter all wheel outdated,$(PARTS)),\
+	{ $(MAKE) try-wheel && $(BIN)/python tests/stamps.py wheel 2; }) # trials: installed.py and the demo
 
 # On a machine with a GPU, in an environment that has the packages: everything that needs one, JOBS tests at a time. Of a test with
 # several parameters, cases in which every two of their values come together; gpu-test-all has all. It goes on where it was stopped

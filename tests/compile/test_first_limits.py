@@ -53,6 +53,7 @@ def colouring():
     return link.cubin.__wrapped__(Tasks((assign, check)), None, args, np.dtype("u4"), "warp", (9, 0))
 
 
+@pytest.mark.part("programs")
 def test_a_known_limit_takes_one_link(limits, monkeypatch):
     known = colouring()
     assert limits == [48]
@@ -61,6 +62,7 @@ def test_a_known_limit_takes_one_link(limits, monkeypatch):
     assert limits == [48, 40, 48]
 
 
+@pytest.mark.part("programs")
 def test_a_limit_that_is_too_low_is_not_the_last(limits, monkeypatch):
     known = colouring()
     monkeypatch.setattr(link, "first_limit", lambda task, worker: 40)

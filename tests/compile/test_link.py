@@ -497,6 +497,7 @@ def test_a_core_without_gpu_support_is_reported(core_dir):
         link.cubin(nested, None, KINDS, ITEM, "warp", CC)
 
 
+@pytest.mark.part("programs")
 @pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
 @pytest.mark.parametrize("dtype", [np.uint32, np.uint64, [("vertex", "i8"), ("distance", "f8")]], ids=["4", "8", "16"])
 def test_tasks_link_into_the_core_itself(worker, dtype):

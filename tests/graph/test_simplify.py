@@ -154,6 +154,7 @@ def test_refused() -> None:
 I8, I4, U4, U8 = (array(dtype) for dtype in ("i8", "i4", "u4", "u8"))
 
 
+@pytest.mark.part("programs")
 @pytest.mark.parametrize(
     ("task", "args"),
     [

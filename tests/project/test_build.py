@@ -108,6 +108,7 @@ def test_the_library_exports_its_interface_alone():
     assert [name for name in names if not name.startswith("atos_")] == []
 
 
+@pytest.mark.part("builds")
 @pytest.mark.skipif(not HAS_CXX, reason="there is no C++ compiler")
 def test_a_core_with_its_own_libstdcxx_beside_another_one(tree, tmp_path):
     compiler = script(tmp_path / "static", f'exec {shlex.join(CXX)} "$@" -O0 -static-libstdc++ -static-libgcc')
@@ -143,7 +144,7 @@ def test_the_library_is_built_anew_when_its_exports_change(tree, tmp_path):
     assert calls.read_text().split() == ["called", "called"]
 
 
-@pytest.mark.part("clang")
+@pytest.mark.part("builds")
 @pytest.mark.skipif(CLANG is None, reason="there is neither clang++ nor ziglang")
 def test_clang_builds_the_core_without_a_warning(tree, tmp_path):
     compiler = script(tmp_path / "fast", f'exec {CLANG} "$@" -O0')
@@ -155,7 +156,7 @@ def test_clang_builds_the_core_without_a_warning(tree, tmp_path):
     assert (done.returncode, done.stdout) == (0, "10 CPU threads\n"), done.stderr
 
 
-@pytest.mark.part("clang")
+@pytest.mark.part("builds")
 @pytest.mark.skipif(CLANG is None, reason="there is neither clang++ nor ziglang")
 def test_clang_has_no_warning_about_the_core_for_gpus(tmp_path):
     cuda = toolkit.find_cuda()

@@ -25,7 +25,8 @@ def test_a_group_has_one_process(tmp_path):
     pytest.importorskip("xdist", reason="pytest-xdist is not installed")
     (tmp_path / "test_of_group.py").write_text(TESTS)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup", "-p", "no:cacheprovider", "test_of_group.py"]
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    command = [*(sys.executable, "-m", "pytest", "-p", "xdist", "-n", "2", "--dist", "loadgroup"), "test_of_group.py"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(list(tmp_path.glob("*.process"))) == 1

@@ -34,11 +34,15 @@ def test_each(name):
 """
 
 
+HARNESS = ("resumed", "stamps", "dependencies", "pairwise", "repository")
+
+
 @pytest.fixture
 def project(tmp_path):
     (tmp_path / "tests").mkdir()
-    for name in ("resumed.py", "stamps.py", "pairwise.py", "repository.py"):
-        shutil.copy(ROOT / "tests" / name, tmp_path / "tests")
+    (tmp_path / "atos_py" / "tools").mkdir(parents=True)
+    for name in (*(f"tests/{name}.py" for name in HARNESS), "atos_py/tools/cuda_toolkit.py"):
+        shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / "tests" / "conftest.py").write_text(CONFTEST)
     (tmp_path / "tests" / "test_all.py").write_text(TESTS)
     (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\ntestpaths = ['tests']\n")
@@ -50,13 +54,13 @@ def run(project: Path, *arguments: str, **settings: str) -> tuple[int, str, str]
     ran = project / "ran.txt"
     ran.unlink(missing_ok=True)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "ATOS_"))}
-    environment |= {"PYTHONPATH": str(ROOT), "ATOS_TEST_PASSED": "build/passed.txt", **settings}
+    environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "ATOS_TEST_PASSED": "build/passed.txt", **settings}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, "".join(sorted(ran.read_text())) if ran.exists() else ""
 
 
-@pytest.fixture(params=[(), ("-n", "2")], ids=["one", "several"])
+@pytest.fixture(params=[(), ("-p", "xdist", "-n", "2")], ids=["one", "several"])
 def workers(request):
     if request.param:
         pytest.importorskip("xdist", reason="pytest-xdist is not installed")

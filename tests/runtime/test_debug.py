@@ -381,6 +381,7 @@ def test_nothing_is_left_of_checks_without_debug_on_the_cpu():
     assert len(instructions[0]) == len(instructions[1])
 
 
+@pytest.mark.part("programs")
 @pytest.mark.parametrize("name", ["thread", "warp", "cta"])
 def test_nothing_is_left_of_checks_without_debug_on_the_gpu(name):
     pytest.importorskip("cuda.core")
