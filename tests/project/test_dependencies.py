@@ -105,7 +105,7 @@ def test_what_runs_is_what_is_found(tmp_path):
         atos.verify_coloring(graph, atos.color(graph).colors)
         graph.save(tmp_path / "graph.npz")
 
-    text = inspect.getsource(run)
+    text = "import atos_py as atos\n" + inspect.getsource(run)
     found = {dependencies.MODULES[module] for module in of_text(tmp_path, text)}
     ran = modules_run_by(run)
     assert len(ran) > 50
