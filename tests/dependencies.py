@@ -105,6 +105,7 @@ def modules_of(paths: Iterable[Path]) -> set[str]:
         if module not in found:
             found.add(module)
             waiting += imports(module) if module != "atos_py" else ()
+            waiting += [parent for parent in [module.rpartition(".")[0]] if parent in MODULES]  # it is imported before
     return found
 
 
