@@ -1,0 +1,67 @@
+"""Print what a link of a task for GPUs takes: processor seconds, registers, and bytes of machine code. Needs no GPU.
+
+python benchmarks/link_time.py
+python benchmarks/link_time.py --repeat 9 --arch 80
+
+The tasks are the search of the README and one that does next to nothing. Nothing is cached, by nvJitLink neither. To compare
+two checkouts, run them in turns, each with its own core (`python setup.py build_core`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+
+os.environ["CUDA_CACHE_DISABLE"] = "1"
+
+import numpy as np
+
+import atos_py as atos
+from atos_py.compile import linker
+from atos_py.compile.arguments import describe
+
+
+def degree(v, graph):
+    return graph.indptr[v + 1] - graph.indptr[v]
+
+
+@atos.task(workload=degree)
+def visit(worker, v, i, graph, depth):
+    neighbor = graph.indices[graph.indptr[v] + i]
+    next_depth = depth[v] + 1
+    if atos.atomic_min(depth, neighbor, next_depth) > next_depth:
+        worker.push(neighbor)
+
+
+@atos.task
+def mark(worker, v, depth):
+    depth[v] = v
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--repeat", type=int, default=5, help="links of each kernel (default: 5)")
+    parser.add_argument("--arch", type=int, default=90, help="compute capability, such as 90 (default)")
+    options = parser.parse_args()
+    cc = divmod(options.arch, 10)
+    graph = atos.generate.road(30, device="cpu")
+    depth = atos.full(graph.num_vertices, 0, dtype=np.uint32, device="cpu")
+    print("task   worker  median s  least  most  registers   bytes")
+    for task, arguments in ((visit, (graph, depth)), (mark, (depth,))):
+        kinds = tuple(map(describe, arguments))
+        uses = False, False, None, False, False, False  # nothing that is not in every launch
+        code = linker._compiled(task, None, kinds, np.dtype(np.int64), min(cc, (9, 0)), *uses)
+        for worker in ("thread", "warp", "cta"):
+            core, taken = linker._core(worker, 8), []
+            for _ in range(options.repeat):
+                start = time.process_time()
+                kernel = linker._link(task.name, core, code, cc, 40)
+                taken.append(time.process_time() - start)
+            of = statistics.median(taken), min(taken), max(taken)
+            print(f"{task.name:6} {worker:7} {of[0]:8.2f} {of[1]:6.2f} {of[2]:5.2f} {kernel.registers:10} {len(kernel.code):7}")
+
+
+if __name__ == "__main__":
+    main()
