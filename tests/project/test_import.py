@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from IPython.core.completer import provisionalcompleter
-from IPython.core.interactiveshell import InteractiveShell
 
 import atos_py as atos
 from atos_py import errors
@@ -109,7 +107,7 @@ def test_help_tells_of_the_names() -> None:
 
 @pytest.mark.parametrize("use_jedi", [True, False])
 def test_completion_in_ipython(use_jedi: bool) -> None:
-    shell = InteractiveShell()
+    shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell()
     shell.user_ns["atos"] = atos
     shell.Completer.use_jedi = use_jedi
     for line, name in (
@@ -117,6 +115,6 @@ def test_completion_in_ipython(use_jedi: bool) -> None:
         ("atos.linalg.chol", "cholesky"),
         ("atos.AtosE", "AtosError"),
     ):
-        with provisionalcompleter():
+        with pytest.importorskip("IPython.core.completer").provisionalcompleter():
             found = [each.text.lstrip(".") for each in shell.Completer.completions(line, len(line))]
         assert found == [name]
