@@ -52,7 +52,7 @@ JOBS ?= auto
 gpu-test: export ATOS_TEST_PASSED ?= build/passed-on-gpu.txt
 gpu-test:
 	$(PYTHON) setup.py -q build_core
-	$(PYTHON) -m pytest -m gpu --numprocesses $(JOBS) --dist load --maxschedchunk 12
+	$(PYTHON) -m pytest -m gpu --numprocesses $(JOBS) --dist load --maxschedchunk 12 --timeout 240
 
 gpu-test-all:
 	ATOS_TEST_COMBINATIONS=all $(MAKE) gpu-test

@@ -2,7 +2,8 @@
 
 ``ATOS_TEST_PASSED`` names a file in which each run notes the tests that have passed; a later run leaves these out, unless the
 sources or a version of a package have changed since. With ``ATOS_TEST_SECONDS=540`` no test is started after 540 seconds; a run
-that leaves tests for another one says how many, and ends with status 75.
+that leaves tests for another one says how many, and ends with status 75. A run that is killed has no summary, so that each test
+that begins or fails is noted at once, in a file with the suffix ``.log``.
 """
 
 from __future__ import annotations
@@ -76,10 +77,20 @@ class GoOn:
     def pytest_testnodedown(self, node: Any) -> None:
         self.left += getattr(node, "workeroutput", {}).get("left", 0)
 
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.note(".log", f"begins {nodeid}")
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if self.file and not self.is_worker and report.when == "call" and report.passed:
-            with self.file.open("a") as file:
-                file.write(f"{report.nodeid}\n")
+        if report.when == "call" and report.passed:
+            self.note("", report.nodeid)
+        elif report.failed:
+            self.note(".log", f"fails {report.nodeid}\n{report.longreprtext}")
+
+    def note(self, suffix: str, line: str) -> None:
+        """Append to the file, or to the one beside it with a suffix."""
+        if self.file and not self.is_worker:
+            with self.file.with_name(self.file.name + suffix).open("a") as file:
+                file.write(f"{line}\n")
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

@@ -69,6 +69,11 @@ def workers(request):
 
 def test_what_has_passed_does_not_run_again_and_what_failed_does(project, workers):
     assert run(project, *workers, FAILS="d e")[::2] == (1, " @abcdef")
+    log = (project / "build" / "passed.txt.log").read_text()
+    assert log.count("begins tests/test_all.py::test_each[") == 4
+    assert log.count("fails ") == 1
+    assert "fails tests/test_all.py::test_each[d e]\n" in log
+    assert "assert 'd e' not in" in log
     status, said, ran = run(project, *workers)
     assert (status, ran) == (0, " de")
     assert "3 tests left out, which have passed with these sources: build/passed.txt" in said
