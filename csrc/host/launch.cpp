@@ -147,8 +147,8 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
   counters.ran = counters.pushed = counters.rounds = counters.mode = 0;
   std::fill(std::begin(counters.ran_by), std::end(counters.ran_by), 0);
   counters.sharing = {};
+  uint64_t mail = 0;
   if (launch.mailbox) {
-    set_mail(counters, 0);
     run.stale = true;
     launch.mailbox->begin();
   }
@@ -156,6 +156,7 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
   bool over = false;
   backend.start_clock(launch);
   for (;; storage.provide(run)) {
+    if (launch.mailbox) set_mail(counters, mail); // each time: a queue that has moved has new counters
     run.first_end = launch.barrier && storage.level ? counters.head + storage.level : tickets_of(counters.tail);
     run.kernel.round = counters.rounds;
     provide_receivers(run);
@@ -176,12 +177,11 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
     stats->failure = counters.failure;
     stats->stopped = (counters.stop & kStopCalled) != 0;
     const bool interrupted = launch.barrier && !ran_all_below(&counters, counters.head);
-    const uint64_t mail = counters.mail;
+    mail = counters.mail;
     {
       const ScopedTimer timer(run.copied);
       storage.recover_pending(launch);
     }
-    if (launch.mailbox) set_mail(counters, mail);
     run.stale = true;
     const bool ends = !room || stats->failure.failed || storage.lost || stats->stopped || run.monitor.stopped();
     run.full = storage.over_limit() || (!ends && storage.over_capacity() && !storage.ensure_capacity(storage.num_pending()));

@@ -1180,7 +1180,7 @@ MAILBOX = {
     "M14": Mutant(BOX, "items are not told", "sent += some;\n  tell();", "sent += some;"),
     "M15": Mutant(BOX, "what was taken is left too", "taken = load_system(&memory.ring->taken);", "taken = 0;"),
     "M16": Mutant(BOX, "a launch without the queue has begun", "&& !begun) throw", "&& false) throw"),
-    "M17": Mutant(STARTED, "a recovery forgets what was taken", "if (launch.mailbox) set_mail(counters, mail);"),
+    "M17": Mutant(STARTED, "a recovery forgets what was taken", "mail = counters.mail;"),
     "M18": Mutant(STARTED, "a mailbox does not count", "counters.untracked = !(mail & kMailHeld);", "counters.untracked = 0;"),
     "M19": Mutant("host/launch.cpp", "the rest is dropped", "mailbox->take_rest(&storage.overflow);", ""),
     "M20": Mutant(STARTED, "nobody learns of the begin", "launch.mailbox->begin();"),

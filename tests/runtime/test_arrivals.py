@@ -158,6 +158,30 @@ def test_queues_at_their_limit_take_what_they_can(device):
     assert queue.capacity == 64
 
 
+def test_nothing_arrives_twice_where_a_full_queue_moves(device, worker):
+    """Workers stop for a full ring that no second one may follow; the host moves it and starts them again."""
+
+    def add(worker, v, counts):
+        if worker.rank == 0:
+            atos.atomic_add(counts, v, 1)
+            if v == 0:
+                for child in range(100, 900):
+                    worker.push(child)
+
+    counts = atos.zeros(1000, dtype=np.int32, device=device)
+    queue = atos.Queue(500, max_capacity=990, device=device)
+    with queue.start(atos.task(add), counts, worker=worker) as run:
+        run.push(np.arange(1, 50))
+        eventually(lambda: run.waiting == 0)
+        run.push(0)
+        eventually(lambda: counts[899] == 1)
+        run.push(np.arange(50, 100))
+        run.push(np.arange(900, 1000))
+    stats = run.wait()
+    assert_each_once(counts.to_numpy())
+    assert (stats.tasks_run, len(queue)) == (1000, 0)
+
+
 def test_a_stop_leaves_the_rest_in_the_queue(device):
     queue = atos.Queue(1000, device=device)
     queue.push([1, 2])
