@@ -27,7 +27,7 @@ def _lower_as_is(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir
     return args[0]
 
 
-def _make_rounding(function: Any, intrinsic: str) -> None:
+def _make_rounding(function: Any, intrinsic: str | None) -> None:
     def rounded(value: Any) -> None:
         """Stands for a float that is rounded to an integer: for GPUs, Numba leaves most of these floats."""
 
@@ -46,6 +46,8 @@ def _make_rounding(function: Any, intrinsic: str) -> None:
     @lower_builtin(rounded, types.Float)
     def lower_rounded(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         kind = args[0].type
+        if intrinsic is None:
+            return cast(context, builder, args[0], sig.args[0], types.int64)
         name = f"llvm.{intrinsic}.{kind.intrinsic_name}"
         if intrinsic == "rint" and on_cuda(context):  # which NVVM does not have
             name = "__nv_rint" if sig.args[0] == types.float64 else "__nv_rintf"
@@ -54,7 +56,7 @@ def _make_rounding(function: Any, intrinsic: str) -> None:
         return cast(context, builder, builder.call(callee, args), sig.args[0], types.int64)
 
 
-for _function, _intrinsic in ((round, "rint"), (math.floor, "floor"), (math.ceil, "ceil"), (math.trunc, "trunc")):
+for _function, _intrinsic in ((round, "rint"), (math.floor, "floor"), (math.ceil, "ceil"), (math.trunc, None)):
     _make_rounding(_function, _intrinsic)
 
 

@@ -19,6 +19,7 @@ from .entry_points import Program, cuda_flat, cuda_nested, cuda_workload, functi
 from .error_messages import translated
 from .inner_functions import follow_python
 from .lower_checks import collecting, intercept, is_user_code
+from .lower_remainders import take_exact_remainders
 from .lower_rounds import asks_for_pending, asks_for_round
 from .lower_scratch import define_regions, sized_bytes, unsized_itemsize
 from .numba_patches import (
@@ -164,6 +165,7 @@ def _compile(
     define_regions(rest, texts)
     modules[id(rest)] = rest
     for module in modules.values():
+        take_exact_remainders(module)
         for function in module.functions:
             if not function.is_declaration:
                 # Inlining makes one kernel of it. Convergent, since threads may meet in what a task calls: no call may be
