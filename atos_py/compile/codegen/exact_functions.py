@@ -89,6 +89,27 @@ def _pow(x: types.Type, y: types.Type) -> Any:
     return signature(kind, kind, kind)
 
 
+def _make_extreme(function: Any, symbol: str) -> None:
+    def extreme(x: Any, y: Any) -> None:
+        """Stands for the second of two floats if it is beyond the first: for GPUs, Numba leaves NaN out."""
+
+    @rule(function)
+    def of_floats(x: types.Type, y: types.Type, *others: types.Type) -> Any:
+        if others or not isinstance(x, types.Float) or not isinstance(y, types.Float):
+            return None
+        kind = max(x, y)
+        return signature(kind, kind, kind), extreme
+
+    @lower_builtin(extreme, types.Float, types.Float)
+    def lower_extreme(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        first, second = args
+        return builder.select(builder.fcmp_ordered(symbol, second, first), second, first)
+
+
+_make_extreme(max, ">")
+_make_extreme(min, "<")
+
+
 def _gcd(x: Any, y: Any) -> None:
     """Stands for the greatest common divisor, which is not negative."""
 
