@@ -92,11 +92,14 @@ from .compile.atomics import atomic_add4 as atomic_add4
 from .compile.atomics import atomic_and_ as atomic_and_
 from .compile.atomics import atomic_cas as atomic_cas
 from .compile.atomics import atomic_exch as atomic_exch
+from .compile.atomics import atomic_load as atomic_load
 from .compile.atomics import atomic_max as atomic_max
 from .compile.atomics import atomic_min as atomic_min
 from .compile.atomics import atomic_mul as atomic_mul
 from .compile.atomics import atomic_or_ as atomic_or_
+from .compile.atomics import atomic_store as atomic_store
 from .compile.atomics import atomic_xor as atomic_xor
+from .compile.atomics import fence as fence
 from .compile.cached_load import load_cached as load_cached
 from .compile.group import Group as Group
 from .compile.local_array import local_array as local_array

@@ -1,4 +1,4 @@
-"""The atomic operations on array elements that a task may use."""
+"""The atomic operations on array elements that a task may use, and the fence between them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ __all__ = [
     "atomic_and_",
     "atomic_cas",
     "atomic_exch",
+    "atomic_load",
     "atomic_max",
     "atomic_min",
     "atomic_mul",
     "atomic_or_",
+    "atomic_store",
     "atomic_xor",
+    "fence",
 ]
 
 
-def atomic_min(array: Any, index: Any, value: Any, /) -> Any:
+def atomic_min(array: Any, index: Any, value: Any, /, *, memory_order: str = "relaxed") -> Any:
     """Lower `array[index]` to `value` where `value` is smaller.
 
     Parameters
@@ -33,6 +36,9 @@ def atomic_min(array: Any, index: Any, value: Any, /) -> Any:
         One number for each dimension.
     value : number
         Cast to the type of the elements. An integer above the range of elements of up to 32 bits lowers nothing.
+    memory_order : {'relaxed', 'acquire', 'release', 'acq_rel'}
+        Of the operation, in the terms of C++, between all threads of the launch. A release is seen by who reads what the
+        operation has stored, so not where it left the element as it was.
 
     Returns
     -------
@@ -60,7 +66,7 @@ def atomic_min(array: Any, index: Any, value: Any, /) -> Any:
     raise _inside_only("atomic_min")
 
 
-def atomic_max(array: Any, index: Any, value: Any, /) -> Any:
+def atomic_max(array: Any, index: Any, value: Any, /, *, memory_order: str = "relaxed") -> Any:
     """Raise `array[index]` to `value` where `value` is larger; otherwise as `atomic_min`.
 
     Examples
@@ -76,7 +82,7 @@ def atomic_max(array: Any, index: Any, value: Any, /) -> Any:
     raise _inside_only("atomic_max")
 
 
-def atomic_add(array: Any, index: Any, value: Any, /) -> Any:
+def atomic_add(array: Any, index: Any, value: Any, /, *, memory_order: str = "relaxed") -> Any:
     """Add `value` to `array[index]`; otherwise as `atomic_min`.
 
     Returns
@@ -97,10 +103,11 @@ def atomic_add(array: Any, index: Any, value: Any, /) -> Any:
     raise _inside_only("atomic_add")
 
 
-def accumulate(array: Any, index: Any, value: Any, /) -> None:
+def accumulate(array: Any, index: Any, value: Any, /, *, memory_order: str = "relaxed") -> None:
     """Add `value` to `array[index]`, atomically, and return nothing; otherwise as `atomic_add`.
 
-    Use it where the element before is not needed: on a GPU it is a reduction, for which a thread does not wait.
+    Use it where the element before is not needed: on a GPU it is a reduction, for which a thread does not wait. It takes
+    ``memory_order="release"`` beside "relaxed".
 
     Examples
     --------
@@ -161,7 +168,7 @@ def atomic_add4(array: Any, first: Any, x: Any, y: Any, z: Any, w: Any, /) -> No
     raise _inside_only("atomic_add4")
 
 
-def atomic_mul(array: Any, index: Any, value: Any, /) -> Any:
+def atomic_mul(array: Any, index: Any, value: Any, /, *, memory_order: str = "relaxed") -> Any:
     """Multiply `array[index]` by `value`; otherwise as `atomic_min`.
 
     No processor has this as one instruction, so it is a loop of compare-and-swaps: slower than the others where many threads
@@ -185,7 +192,7 @@ def atomic_mul(array: Any, index: Any, value: Any, /) -> Any:
     raise _inside_only("atomic_mul")
 
 
-def atomic_exch(array: Any, index: Any, value: Any, /) -> Any:
+def atomic_exch(array: Any, index: Any, value: Any, /, *, memory_order: str = "relaxed") -> Any:
     """Store `value` in `array[index]`.
 
     Returns
@@ -207,7 +214,7 @@ def atomic_exch(array: Any, index: Any, value: Any, /) -> Any:
     raise _inside_only("atomic_exch")
 
 
-def atomic_cas(array: Any, index: Any, expected: Any, desired: Any, /) -> Any:
+def atomic_cas(array: Any, index: Any, expected: Any, desired: Any, /, *, memory_order: str = "relaxed") -> Any:
     """Store `desired` in `array[index]` if the element is `expected`.
 
     Floats are compared bit by bit: a NaN equals the same NaN, and 0.0 is not -0.0.
@@ -231,7 +238,7 @@ def atomic_cas(array: Any, index: Any, expected: Any, desired: Any, /) -> Any:
     raise _inside_only("atomic_cas")
 
 
-def atomic_or_(array: Any, index: Any, value: Any, /) -> Any:
+def atomic_or_(array: Any, index: Any, value: Any, /, *, memory_order: str = "relaxed") -> Any:
     """Set the bits of `value` in `array[index]`, integers and bool only.
 
     Returns
@@ -252,7 +259,7 @@ def atomic_or_(array: Any, index: Any, value: Any, /) -> Any:
     raise _inside_only("atomic_or_")
 
 
-def atomic_and_(array: Any, index: Any, value: Any, /) -> Any:
+def atomic_and_(array: Any, index: Any, value: Any, /, *, memory_order: str = "relaxed") -> Any:
     """Clear the bits of `array[index]` that are not in `value`, integers and bool only.
 
     Returns
@@ -273,7 +280,7 @@ def atomic_and_(array: Any, index: Any, value: Any, /) -> Any:
     raise _inside_only("atomic_and_")
 
 
-def atomic_xor(array: Any, index: Any, value: Any, /) -> Any:
+def atomic_xor(array: Any, index: Any, value: Any, /, *, memory_order: str = "relaxed") -> Any:
     """Flip the bits of `value` in `array[index]`, integers and bool only.
 
     Returns
@@ -292,3 +299,105 @@ def atomic_xor(array: Any, index: Any, value: Any, /) -> Any:
     2 6
     """
     raise _inside_only("atomic_xor")
+
+
+def atomic_load(array: Any, index: Any, /, *, memory_order: str = "relaxed") -> Any:
+    """Return `array[index]`; with ``memory_order="acquire"``, what the thread reads later is no older than the element.
+
+    A plain read, `array[index]`, is a relaxed load already.
+
+    Parameters
+    ----------
+    array : writable array
+        As for `atomic_exch`.
+    index : int or tuple of int
+        One number for each dimension.
+    memory_order : {'relaxed', 'acquire'}
+        An acquire that reads what a release has stored sees all that the releasing thread wrote before.
+
+    Returns
+    -------
+    number
+
+    Examples
+    --------
+    A task that waits for another one by pushing its item again, and then sees what that one wrote:
+
+    >>> @atos.task
+    ... def pass_on(worker, v, ready, data, out):
+    ...     if v == 0:
+    ...         data[0] = 42
+    ...         atos.atomic_store(ready, 0, 1, memory_order="release")
+    ...     elif atos.atomic_load(ready, 0, memory_order="acquire") == 1:
+    ...         out[0] = data[0]
+    ...     else:
+    ...         worker.push(v)
+    >>> ready, data, out = (atos.zeros(1, dtype=np.int32) for _ in range(3))
+    >>> queue = atos.Queue(capacity=10)
+    >>> queue.push([1, 0])
+    >>> stats = queue.launch_thread(pass_on, ready, data, out)
+    >>> print(out[0])
+    42
+    """
+    raise _inside_only("atomic_load")
+
+
+def atomic_store(array: Any, index: Any, value: Any, /, *, memory_order: str = "relaxed") -> None:
+    """Store `value` in `array[index]`; with ``memory_order="release"``, after all that the thread wrote before.
+
+    A plain assignment, `array[index] = value`, is a relaxed store already.
+
+    Parameters
+    ----------
+    array : writable array
+        As for `atomic_exch`.
+    index : int or tuple of int
+        One number for each dimension.
+    value : number
+        Cast to the type of the elements.
+    memory_order : {'relaxed', 'release'}
+        Who reads the value by an acquire sees all that this thread wrote before the release.
+
+    Examples
+    --------
+    `atomic_load` has a program in which another task reads what was stored.
+
+    >>> @atos.task
+    ... def finish(worker, v, data, ready):
+    ...     data[v] = 42
+    ...     atos.atomic_store(ready, v, 1, memory_order="release")
+    >>> data, ready = (atos.zeros(2, dtype=np.int32) for _ in range(2))
+    >>> queue = atos.Queue(capacity=10)
+    >>> queue.push([0, 1])
+    >>> print(queue.launch_thread(finish, data, ready).tasks_run, ready[:])
+    2 [1 1]
+    """
+    raise _inside_only("atomic_store")
+
+
+def fence(*, memory_order: str = "acq_rel") -> None:
+    """Order the reads and writes of this thread before the fence and those after it, for all threads of the launch.
+
+    Before a relaxed store or atomic operation a fence makes a release of it, and after a relaxed read or atomic operation an
+    acquire.
+
+    Parameters
+    ----------
+    memory_order : {'acq_rel', 'acquire', 'release'}
+        In the terms of C++. On a GPU all are ``fence.acq_rel``, of the device or, in a launch over several devices, of the
+        system.
+
+    Examples
+    --------
+    >>> @atos.task
+    ... def publish(worker, v, data, ready):
+    ...     data[v] = 42
+    ...     atos.fence(memory_order="release")
+    ...     atos.atomic_add(ready, 0, 1)
+    >>> data, ready = atos.zeros(2, dtype=np.int32), atos.zeros(1, dtype=np.int32)
+    >>> queue = atos.Queue(capacity=10)
+    >>> queue.push([0, 1])
+    >>> print(queue.launch_thread(publish, data, ready).tasks_run, ready[0])
+    2 2
+    """
+    raise _inside_only("fence")

@@ -18,6 +18,7 @@ __all__ = ["Checks", "Site", "array_names", "task_error"]
 # As the number of an array that is no argument.
 SCRATCH = -1  # the worker's scratch memory
 LOCAL = -2  # an array from local_array
+_OF_ARRAYS = ("index", "owner", "alignment", "arrival")  # checks of an array
 _NAMES = {SCRATCH: "worker.scratch", LOCAL: "local_array"}
 
 
@@ -27,7 +28,7 @@ class Site:
 
     Attributes
     ----------
-    kind : {'index', 'owner', 'alignment', 'division', 'cast', 'assert', 'raise'}
+    kind : {'index', 'owner', 'alignment', 'arrival', 'division', 'cast', 'assert', 'raise'}
         What is checked.
     function, filename, line
         Where.
@@ -88,9 +89,7 @@ def task_error(task: str, checks: Checks, failure: Any, item: Any, lost: int) ->
     """
     site = checks.sites[failure.site]
     index = bound = None
-    name = (
-        _NAMES.get(failure.array) or checks.arrays[task][failure.array] if site.kind in ("index", "owner", "alignment") else ""
-    )
+    name = _NAMES.get(failure.array) or checks.arrays[task][failure.array] if site.kind in _OF_ARRAYS else ""
     if site.kind == "index":
         index, bound = failure.value, failure.bound
         axis = f" along axis {site.detail}" if site.detail else ""
@@ -106,6 +105,12 @@ def task_error(task: str, checks: Checks, failure: Any, item: Any, lost: int) ->
             f"{site.detail} at element {first} of array {name!r}, which has to be a multiple of {count}"
             if first % count
             else f"{site.detail} on array {name!r}, which does not begin at a multiple of {4 * count} bytes; copy it"
+        )
+    elif site.kind == "arrival":
+        index = failure.value
+        what = (
+            f"an arrival of {failure.bound} brings element {index} of array {name!r} below zero: more have arrived than it"
+            " counted"
         )
     elif site.kind == "cast":
         given, wanted = site.detail.split()

@@ -290,6 +290,63 @@ class Worker:
         3 [0 1 1]
         """
 
+    def arrive(  # type: ignore[empty-body]
+        self,
+        counters: Any,
+        index: Any,
+        /,
+        n: int = 1,
+        *,
+        push: Any = None,
+        priority: float | None = None,
+        task: Task | None = None,
+    ) -> bool:
+        """Subtract `n` from a counter of what is still missing; the one that makes it zero is the last to arrive.
+
+        Each thread that calls this arrives. The last one sees all that the others wrote before they arrived, and so does the
+        task on an item that it pushes.
+
+        Parameters
+        ----------
+        counters : writable array of int32 or int64
+            An argument of the task, whose elements say how many have yet to arrive.
+        index : int or tuple of int
+            One number for each dimension.
+        n : int
+            At least 1. A counter that comes below zero wraps as integers do; with ``debug=True`` it is a `TaskError`.
+        push : int or tuple of numbers, optional
+            An item that the last one pushes, as `push` does.
+        priority : float, optional
+            Of that item, if the queue has buckets.
+        task : Task, optional
+            Which of the launch's tasks runs the item; by default the first.
+
+        Returns
+        -------
+        bool
+            True for the one caller that made the counter zero.
+
+        Notes
+        -----
+        The end of a launch does not depend on counters: one that never becomes zero is waited for by nobody.
+
+        Examples
+        --------
+        The sum of each subtree of a tree, whose vertices wait for their children:
+
+        >>> @atos.task
+        ... def ascend(worker, v, parent, missing, total):
+        ...     if parent[v] >= 0:
+        ...         atos.atomic_add(total, parent[v], total[v])
+        ...         worker.arrive(missing, parent[v], push=parent[v])
+        >>> parent = atos.asarray([-1, 0, 0, 1, 1])
+        >>> missing, total = atos.asarray([2, 2, 0, 0, 0]), atos.full(5, 1)
+        >>> queue = atos.Queue(capacity=10)
+        >>> queue.push([2, 3, 4])
+        >>> print(queue.launch_thread(ascend, parent, missing, total).tasks_run, total[:])
+        5 [5 3 1 1 1]
+        """
+
     def stop(self) -> None:
         """End the launch in order, without an error; `LaunchStats.stopped` is True then.
 

@@ -1,6 +1,7 @@
 // The functions behind `worker` in a task: push, stop, rank and size, its place among all, barrier, reductions, votes and
 // scratch.
 #pragma once
+#include "device/dependency_counters.cuh"
 #include "device/this_worker.cuh"
 #include "protocol/receiver.cuh"
 
@@ -44,6 +45,10 @@ __device__ void atos_push_into_4(const void *to, const void *item) { push_item_i
 __device__ void atos_push_into_8(const void *to, const void *item) { push_item_into<8>(to, item); }
 __device__ void atos_push_into_16(const void *to, const void *item) { push_item_into<16>(to, item); }
 __device__ void atos_push_into_32(const void *to, const void *item) { push_item_into<32>(to, item); }
+
+__device__ void atos_fence() { fence(); }
+__device__ int32_t atos_arrive_4(void *counter, uint32_t n) { return arrive_at(counter, n); }
+__device__ int32_t atos_arrive_8(void *counter, uint64_t n) { return arrive_at(counter, n); }
 
 __device__ void atos_stop(void *worker) { static_cast<Worker<kBytes> *>(worker)->queue().stop(); }
 

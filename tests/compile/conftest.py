@@ -35,6 +35,9 @@ __device__ void atos_push(void *worker, const void *item) {
   Item *slot = w->pushed + atomicAdd(w->count, 1ull);
   *slot = *(const Item *)item;
 }
+__device__ void atos_fence() { asm volatile("// atos_fence" ::: "memory"); }
+__device__ int32_t atos_arrive_4(void *at, uint32_t n) { return atomicAdd((uint32_t *)at, 0u - n) == n; }
+__device__ int32_t atos_arrive_8(void *at, uint64_t n) { return atomicAdd((unsigned long long *)at, 0ull - n) == n; }
 __device__ void atos_stop(void *) { asm volatile("// atos_stop"); }
 __device__ int64_t atos_round(void *) { return 5; }
 __device__ int64_t atos_mode(void *) { return 6; }

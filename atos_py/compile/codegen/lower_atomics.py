@@ -1,4 +1,4 @@
-"""The atomic operations on array elements: relaxed, of 8 to 64 bits.
+"""The atomic operations on array elements, of 8 to 64 bits.
 
 GPUs have them on words of 32 and 64 bits. On a smaller element, `or`, `and` and `xor` are done on the word around it with bits
 that leave its neighbours as they are, and everything else is a loop of compare-and-swaps of that word. So is what no processor
@@ -7,7 +7,6 @@ has, a product, on the element itself.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -22,14 +21,17 @@ from ..atomics import (
     atomic_and_,
     atomic_cas,
     atomic_exch,
+    atomic_load,
     atomic_max,
     atomic_min,
     atomic_mul,
     atomic_or_,
+    atomic_store,
     atomic_xor,
 )
 from .lower_arrays import as_stored, bits_of, check_index, check_value, element, is_own, load, read_bits, store
 from .lower_checks import cast
+from .memory_order import ORDERS, acquire_after, check_order, pysig_of, release_before
 from .scoped_atomics import compare_and_swap, read_modify_write, reduce_by_add
 from .types import I32, I64, TaskArray, on_cuda, refuse
 
@@ -75,10 +77,12 @@ def _is_narrow(array: TaskArray) -> bool:
     return isinstance(array.dtype, types.Integer) and array.dtype.bitwidth < 64
 
 
-def _atomic(function: Any, *kinds: str, limit: str = "", returns: bool = True) -> Callable[[Any], None]:
+def _atomic(
+    function: Any, *kinds: str, limit: str = "", returns: bool = True, orders: tuple[str, ...] = ORDERS
+) -> Callable[[Any], None]:
     """Register the lowering of an atomic operation, and teach Numba its types: array, index and values in, the old element out.
 
-    Nothing comes out of one that `returns` nothing.
+    Nothing comes out of one that `returns` nothing. It takes one of the memory `orders`.
 
     The lowering gets the pointer to the element, and the values cast to the element's type and as they are stored; of a bounded
     array, which has minimums alone, also where the bound of the element is. With a
@@ -86,28 +90,34 @@ def _atomic(function: Any, *kinds: str, limit: str = "", returns: bool = True) -
     beyond the element's range can so be told from one within: beyond one end of it the operation changes nothing, and only
     beyond `limit` the value is one that should be stored and cannot be.
     """
-    name = function.__name__
-    num_values = len(inspect.signature(function).parameters) - 2
+    name, pysig = function.__name__, pysig_of(function)
+    *names, _ = pysig.parameters
+    num_values = len(names) - 2
 
     @infer_global(function)
     class Atomic(AbstractTemplate):
+        prefer_literal = True  # for the order
+
         def generic(self, args: Any, kws: Any) -> Any:
-            if kws or len(args) != 2 + num_values:
-                refuse(f"{name} takes (array, index, {'expected, desired' if num_values == 2 else 'value'}) by position")
-            array, index, *values = args
+            if not kws.keys() <= {"memory_order"} or len(args) != 2 + num_values:
+                refuse(f"{name} takes ({', '.join(names)}) by position, and memory_order= by name")
+            array, index, *values = map(types.unliteral, args)
             check_operands(name, kinds, array, index, *values)
             given = [_passed(array, value, limit) for value in values]
-            return signature(array.value if returns else types.none, array, index, *given)
+            order = check_order(name, orders, kws.get("memory_order", types.Omitted("relaxed")))
+            return signature(array.value if returns else types.none, array, index, *given, order).replace(pysig=pysig)
 
     def register(lowering: Any) -> None:
-        @lower_builtin(function, TaskArray, types.Any, *[types.Any] * num_values)
+        @lower_builtin(function, TaskArray, types.Any, *[types.Any] * num_values, types.Any)
         def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
             array, pointer = sig.args[0], element(context, builder, sig, args)
-            given = zip(args[2:], sig.args[2:], strict=True)
+            given = zip(args[2:-1], sig.args[2:-1], strict=True)
             values = [_given(context, builder, array, value, kind, limit) for value, kind in given]
             if array.bounded:
                 values.append(_bound_of(context, builder, sig, args, pointer))
+            release_before(context, builder, sig.args[-1])
             old = lowering(context, builder, array, pointer, *values)
+            acquire_after(context, builder, sig.args[-1])
             if not returns:
                 return context.get_dummy_value()
             model = context.data_model_manager[array.dtype]
@@ -205,7 +215,17 @@ def _add(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Valu
 _atomic(atomic_add, _INTEGERS, _FLOATS)(_add)
 
 
-@_atomic(accumulate, _INTEGERS, _FLOATS, returns=False)
+@_atomic(atomic_load, _INTEGERS, _FLOATS, _BOOL, orders=("relaxed", "acquire"))
+def lower_atomic_load(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value) -> ir.Value:
+    return read_bits(context, builder, array.access, pointer)
+
+
+@_atomic(atomic_store, _INTEGERS, _FLOATS, _BOOL, returns=False, orders=("relaxed", "release"))
+def lower_atomic_store(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> None:
+    store(context, builder, array, pointer, context.data_model_manager[array.dtype].from_data(builder, value))
+
+
+@_atomic(accumulate, _INTEGERS, _FLOATS, returns=False, orders=("relaxed", "release"))
 def lower_accumulate(context: Any, builder: ir.IRBuilder, array: TaskArray, pointer: ir.Value, value: ir.Value) -> None:
     if _in_words(context, pointer) or pointer.type.addrspace != 1:
         _add(context, builder, array, pointer, value)

@@ -15,14 +15,14 @@ from .lower_arguments import store_item
 from .lower_atomics import lower_element, type_lowered
 from .types import I64, POINTER, Items, ReceiverType, TaskArray, TaskType, WorkerType, on_cuda, refuse
 
-__all__ = ["item_slot", "push_item", "type_push", "type_push_min"]
+__all__ = ["item_slot", "lower_push", "push_item", "type_how", "type_push", "type_push_min"]
 
 _PUSH = inspect.signature(lambda item, priority=None, task=None: None)
 _PUSH_MIN = inspect.signature(lambda array, index, value, priority=None, task=None: None)
 
 
-def _how(word: str, worker: WorkerType, priority: types.Type, task: types.Type) -> tuple[types.Type, types.Type]:
-    """Return the types that the priority and the task of a push are passed in."""
+def type_how(word: str, worker: WorkerType, priority: types.Type, task: types.Type) -> tuple[types.Type, types.Type]:
+    """Return the types that the priority and the task of a push are passed in; `word` is the method that is called."""
     task = types.none if isinstance(task, types.Omitted) else task
     if not isinstance(task, types.NoneType):
         _number_of(word, worker, task)
@@ -69,7 +69,7 @@ def type_push(worker: WorkerType, args: Any, kws: Any) -> Any:
         refuse("worker.push is used over several hosts, where a vertex may be another host's: use worker.push_min")
     by_name.update(kws)
     result, item = push_item(worker, by_name["item"])
-    how = _how("worker.push", worker, by_name.get("priority", types.none), by_name.get("task", types.none))
+    how = type_how("worker.push", worker, by_name.get("priority", types.none), by_name.get("task", types.none))
     return signature(result, item, *how, recvr=worker).replace(pysig=_PUSH)
 
 
@@ -89,7 +89,7 @@ def type_push_min(worker: WorkerType, args: Any, kws: Any) -> Any:
             " and worker.push where that lowered the element"
         )
     value = type_lowered("worker.push_min", array, index, value)
-    how = _how("worker.push_min", worker, kws.get("priority", types.none), kws.get("task", types.none))
+    how = type_how("worker.push_min", worker, kws.get("priority", types.none), kws.get("task", types.none))
     return signature(types.boolean, array, types.unliteral(index), value, *how, recvr=worker).replace(pysig=_PUSH_MIN)
 
 

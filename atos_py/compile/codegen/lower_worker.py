@@ -13,6 +13,7 @@ from numba.extending import lower_builtin, lower_getattr
 
 from ...core.library import lib
 from .core_calls import call_core, call_cpu_field, cpu_field
+from .lower_arrive import type_arrive
 from .lower_checks import as_count, cast, leave
 from .lower_push import type_push, type_push_min
 from .lower_scratch import scratch
@@ -147,10 +148,11 @@ def _push_template(name: str, typing: Callable[[WorkerType, Any, Any], Any]) -> 
 _TEMPLATES = {
     "push": _push_template("push", type_push),
     "push_min": _push_template("push_min", type_push_min),
+    "arrive": _push_template("arrive", type_arrive),
     **{name: method_template("worker", name, typing) for name, typing in _METHODS.items()},
 }
 _NUMBERS = ("rank", "size", "index", "count", "round", "mode", "pending")
-_IN_NESTED_TASKS = ("push", "push_min", "stop", "round", "mode", "scratch")
+_IN_NESTED_TASKS = ("push", "push_min", "arrive", "stop", "round", "mode", "scratch")
 
 
 @infer_getattr
@@ -172,7 +174,7 @@ class WorkerAttributes(AttributeTemplate):
         if worker.nested and name not in _IN_NESTED_TASKS:
             refuse(
                 f"worker.{name} is for flat tasks: the iterations of a nested task are spread over the threads of the worker,"
-                " so it offers push, push_min, stop, round, mode, scratch(dtype, n) and, with"
+                " so it offers push, push_min, arrive, stop, round, mode, scratch(dtype, n) and, with"
                 " @atos.task(workload=..., group=k), group"
             )
         return types.BoundFunction(_TEMPLATES[name], worker) if name in _TEMPLATES else types.int64

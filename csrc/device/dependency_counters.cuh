@@ -1,0 +1,34 @@
+// Counters that tell how many of a task's dependencies are left: `worker.arrive`.
+//
+// Whoever brings a counter to zero sees all that was written before the other arrivals: each arrival is an addition with a fence
+// before it, and the last one has a fence after it (docs/design.md, memory order).
+#pragma once
+#include "device/hardware.cuh"
+#include "protocol/atomic.cuh"
+
+namespace atos {
+
+ATOS_DEVICE uint64_t add_to(uint64_t *counter, uint64_t n) { return fetch_add(counter, n); }
+ATOS_DEVICE uint32_t add_to(uint32_t *counter, uint32_t n) {
+  uint32_t old;
+  ATOS_SCOPED("atom.relaxed", ".global.add.u32 %0, [%1], %2;", : "=r"(old) : "l"(global(counter)), "r"(n) : "memory");
+  return old;
+}
+
+// [any lanes] Subtracts n from a counter: 1 for the caller who makes it zero, -1 if it is below zero now, otherwise 0. Lanes
+// that subtract the same number from the same counter share one addition, of which the last one is one of them.
+template <class T> ATOS_DEVICE int32_t arrive_at(void *at, T n) {
+  T *counter = static_cast<T *>(at);
+  const unsigned active = __activemask();
+  const unsigned same = __match_any_sync(active, reinterpret_cast<uint64_t>(at)) & __match_any_sync(active, n);
+  const bool leads = lane_id() == unsigned(__ffs(same) - 1);
+  fence();          // what this lane has written
+  __syncwarp(same); // comes before the addition, which is another lane's
+  if (!leads) return 0;
+  const T total = n * T(__popc(same)), before = add_to(counter, T(0) - total);
+  if (before != total) return (before - total) >> (8 * sizeof(T) - 1) ? -1 : 0;
+  fence();
+  return 1;
+}
+
+} // namespace atos
