@@ -1,0 +1,197 @@
+"""Time sparse triangular solves by counters of dependencies, beside cuSPARSE's SpSV where it is found, and prove each result.
+
+python benchmarks/triangular_solve.py --device cuda --repeat 100
+
+Both solve the same system of float64 in the same run, in turns. The structure has been analysed before: ours has the matrix by
+columns and the number of entries of each row, cuSPARSE its analysis; "analysis" is what that takes, with a solve. "call" is a
+whole call with its result on the device; "kernels" what the launch says. A result counts if its componentwise backward error is
+at most 1e-14 (Higham, Accuracy and Stability of Numerical Algorithms, 7.2).
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+import atos_py as atos
+
+F64, I32, ZERO_BASED = 1, 2, 0  # of CUDA_R_64F, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO
+
+
+def column_of(j, lower, values, total, missing, b, x):  # type: ignore[no-untyped-def]
+    first = lower.indptr[j]
+    x[j] = b[j] - total[j]
+    return lower.indptr[j + 1] - first, first, x[j]
+
+
+@atos.task(workload=column_of)
+def solve(worker, j, k, first, solved, lower, values, total, missing, b, x):  # type: ignore[no-untyped-def]
+    """Add what row j has found to a row that waits for it, which runs when it waits for nothing else."""
+    i = lower.indices[first + k]
+    atos.accumulate(total, i, values[first + k] * solved)
+    worker.arrive(missing, i, push=i)
+
+
+def make_matrices(size: int) -> dict[str, scipy.sparse.csr_matrix]:
+    """Return strictly lower triangular matrices whose rows have absolute sums of one half."""
+    rng = np.random.default_rng(3)
+
+    def lower_of(n: int, u: np.ndarray, v: np.ndarray) -> scipy.sparse.csr_matrix:
+        low, high = np.minimum(u, v), np.maximum(u, v)
+        low, high = low[low != high], high[low != high]
+        matrix = scipy.sparse.coo_matrix((rng.random(len(low)) - 0.5, (high, low)), shape=(n, n)).tocsr()
+        scale = 0.5 / np.maximum(np.asarray(abs(matrix).sum(1)).ravel(), 1e-300)
+        return (scipy.sparse.diags(scale) @ matrix).tocsr()
+
+    side = 10 * size
+    place = np.arange(side**3).reshape(side, side, side)
+    pairs = ((place[:-1], place[1:]), (place[:, :-1], place[:, 1:]), (place[:, :, :-1], place[:, :, 1:]))
+    u, v = (np.concatenate([pair[end].ravel() for pair in pairs]) for end in (0, 1))
+    shuffled = rng.permutation(side**3)
+    matrices = {
+        f"grid {side}^3": lower_of(side**3, u, v),
+        f"grid {side}^3, permuted": lower_of(side**3, shuffled[u], shuffled[v]),
+    }
+    scale = 8 + size
+    for name, graph in {
+        f"R-MAT {scale}": atos.generate.rmat(scale, 8, device="cpu"),
+        f"road:{100 * size}": atos.generate.road(100 * size, device="cpu"),
+    }.items():
+        tails = np.repeat(np.arange(graph.num_vertices), graph.degrees())
+        matrices[name] = lower_of(graph.num_vertices, tails, graph.indices.to_numpy().astype(np.int64))
+    return matrices
+
+
+class SpSV:
+    """cuSPARSE's triangular solve of one matrix, by its C interface."""
+
+    def __init__(self, matrix: scipy.sparse.csr_matrix, b: Any, x: Any) -> None:
+        import cupy
+
+        self.library, self.cupy = ctypes.CDLL("libcusparse.so.12"), cupy
+        n, entries = matrix.shape[0], matrix.nnz
+        self.kept = [
+            cupy.asarray(part) for part in (matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data)
+        ]
+        self.handle, self.matrix, self.b, self.x = (ctypes.c_void_p() for _ in range(4))
+        pointers = [ctypes.c_void_p(part.data.ptr) for part in self.kept]
+        self.call("cusparseCreate", ctypes.byref(self.handle))
+        sizes = [ctypes.c_int64(value) for value in (n, n, entries)]
+        self.call("cusparseCreateCsr", ctypes.byref(self.matrix), *sizes, *pointers, I32, I32, ZERO_BASED, F64)
+        for attribute, value in ((0, 0), (1, 1)):  # the lower part, with ones on the diagonal
+            word = ctypes.c_int(value)
+            self.call("cusparseSpMatSetAttribute", self.matrix, attribute, ctypes.byref(word), ctypes.c_size_t(4))
+        for vector, array in ((self.b, b), (self.x, x)):
+            self.call("cusparseCreateDnVec", ctypes.byref(vector), ctypes.c_int64(n), ctypes.c_void_p(array.data.ptr), F64)
+        self.one = ctypes.c_double(1.0)
+        self.descriptor = ctypes.c_void_p()
+
+    def call(self, name: str, *args: Any) -> None:
+        status = getattr(self.library, name)(*args)
+        if status:
+            raise RuntimeError(f"{name} returned {status}")
+
+    def analyse(self) -> None:
+        if self.descriptor:
+            self.call("cusparseSpSV_destroyDescr", self.descriptor)
+        self.call("cusparseSpSV_createDescr", ctypes.byref(self.descriptor))
+        size = ctypes.c_size_t()
+        self.call("cusparseSpSV_bufferSize", *self.arguments(), ctypes.byref(size))
+        self.buffer = self.cupy.empty(max(size.value, 1), np.uint8)
+        self.call("cusparseSpSV_analysis", *self.arguments(), ctypes.c_void_p(self.buffer.data.ptr))
+
+    def arguments(self) -> list[Any]:
+        return [self.handle, 0, ctypes.byref(self.one), self.matrix, self.b, self.x, F64, 0, self.descriptor]
+
+    def solve(self) -> None:
+        self.call("cusparseSpSV_solve", *self.arguments())
+        self.cupy.cuda.Device().synchronize()
+
+
+def median_and_spread(times: list[float]) -> str:
+    return f"{statistics.median(times):.3f} ({min(times):.3f} to {max(times):.3f})"
+
+
+def timed(call: Callable[[], Any]) -> float:
+    begin = time.perf_counter()
+    call()
+    return 1e3 * (time.perf_counter() - begin)
+
+
+def measure(name: str, matrix: scipy.sparse.csr_matrix, device: atos.Device, worker: str, repeat: int) -> None:
+    """Print the rows of a matrix, of which each result is proved."""
+    n, rng = matrix.shape[0], np.random.default_rng(1)
+    by_columns = matrix.tocsc()
+    by_columns.sort_indices()
+    lower = atos.Graph.from_csr(by_columns.indptr.astype(np.int64), by_columns.indices.astype(np.int32), device=device)
+    b = rng.random(n)
+    values = atos.asarray(by_columns.data, readonly=True, device=device)
+    given = atos.asarray(b, readonly=True, device=device)
+    degrees = np.diff(matrix.indptr).astype(np.int32)
+    waits_for, first = (atos.asarray(each, device=device) for each in (degrees, np.flatnonzero(degrees == 0).astype(np.uint32)))
+    total, x = (atos.zeros(n, dtype=np.float64, device=device) for _ in range(2))
+    queue = atos.Queue(2 * n, device=device)
+    whole, absolute = matrix + scipy.sparse.identity(n), abs(matrix) + scipy.sparse.identity(n)
+    kernels, worst = [], 0.0
+
+    def ours() -> None:
+        missing = waits_for.copy()
+        total.fill(0)
+        queue.push(first)
+        kernels.append(queue.launch(solve, lower, values, total, missing, given, x, worker=worker).milliseconds)
+
+    def prove(solution: np.ndarray) -> None:
+        nonlocal worst
+        error = np.abs(whole @ solution - b) / (absolute @ np.abs(solution) + np.abs(b))
+        worst = max(worst, float(error.max()))
+
+    peer = None
+    if device.kind == "cuda":
+        import cupy
+
+        out = cupy.zeros(n)
+        peer = SpSV(matrix, cupy.asarray(b), out)
+        peer.analyse()
+    calls, peer_calls, peer_whole = [], [], []
+    for turn in range(repeat + 3):
+        calls.append(timed(ours))
+        prove(x.to_numpy())
+        if peer:
+            peer_calls.append(timed(peer.solve))
+            prove(out.get())
+            if turn % 10 == 0:
+                peer_whole.append(timed(lambda: (peer.analyse(), peer.solve())))
+    assert worst <= 1e-14, f"backward error {worst}"
+    row = f"| {name} | {worker} | {median_and_spread(kernels[3:])} | {median_and_spread(calls[3:])} | "
+    if peer:
+        row += f"{median_and_spread(peer_calls[3:])} | {median_and_spread(peer_whole[1:] or peer_whole)} | "
+    print(f"{row}{worst:.1e} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--device", default=None, help="such as cuda or cpu; by default a GPU, if there is one")
+    parser.add_argument(
+        "--size", type=int, default=10, help="grids of 10 SIZE a side, R-MAT 8 + SIZE, roads of 100 SIZE a side"
+    )
+    parser.add_argument("--repeat", type=int, default=30, help="solves of each matrix (default: 30)")
+    parser.add_argument("--workers", nargs="+", default=["cta", "warp"])
+    options = parser.parse_args()
+    device = atos.device(options.device)
+    print("ms: median (least to most)")
+    peers = "SpSV solve | SpSV analysis and solve | " if device.kind == "cuda" else ""
+    print(f"| matrix | worker | kernels | call | {peers}worst backward error |")
+    for name, matrix in make_matrices(options.size).items():
+        for worker in options.workers:
+            measure(name, matrix, device, worker, options.repeat)
+
+
+if __name__ == "__main__":
+    main()
