@@ -1,17 +1,23 @@
 // Counters that tell how many of a task's dependencies are left: `worker.arrive`.
 //
-// Whoever brings a counter to zero sees all that was written before the other arrivals: each arrival is an addition with a fence
-// before it, and the last one has a fence after it (docs/design.md, memory order).
+// Whoever brings a counter to zero sees all that was written before the other arrivals: each addition releases, and the last one
+// has a fence after it (docs/design.md, memory order).
 #pragma once
 #include "device/hardware.cuh"
 #include "protocol/atomic.cuh"
 
 namespace atos {
 
-ATOS_DEVICE uint64_t add_to(uint64_t *counter, uint64_t n) { return fetch_add(counter, n); }
-ATOS_DEVICE uint32_t add_to(uint32_t *counter, uint32_t n) {
+// Adds to a counter by an addition that releases: it comes after what the thread has written, and other threads before a barrier
+// with this one. A fence would do as well, but it empties the L1 cache too.
+ATOS_DEVICE uint64_t release_add(uint64_t *counter, uint64_t n) {
+  uint64_t old;
+  ATOS_SCOPED("atom.release", ".global.add.u64 %0, [%1], %2;", : "=l"(old) : "l"(global(counter)), "l"(n) : "memory");
+  return old;
+}
+ATOS_DEVICE uint32_t release_add(uint32_t *counter, uint32_t n) {
   uint32_t old;
-  ATOS_SCOPED("atom.relaxed", ".global.add.u32 %0, [%1], %2;", : "=r"(old) : "l"(global(counter)), "r"(n) : "memory");
+  ATOS_SCOPED("atom.release", ".global.add.u32 %0, [%1], %2;", : "=r"(old) : "l"(global(counter)), "r"(n) : "memory");
   return old;
 }
 
@@ -21,11 +27,9 @@ template <class T> ATOS_DEVICE int32_t arrive_at(void *at, T n) {
   T *counter = static_cast<T *>(at);
   const unsigned active = __activemask();
   const unsigned same = __match_any_sync(active, reinterpret_cast<uint64_t>(at)) & __match_any_sync(active, n);
-  const bool leads = lane_id() == unsigned(__ffs(same) - 1);
-  fence();          // what this lane has written
-  __syncwarp(same); // comes before the addition, which is another lane's
-  if (!leads) return 0;
-  const T total = n * T(__popc(same)), before = add_to(counter, T(0) - total);
+  __syncwarp(same); // what these lanes have written comes before the addition
+  if (lane_id() != unsigned(__ffs(same) - 1)) return 0;
+  const T total = n * T(__popc(same)), before = release_add(counter, T(0) - total);
   if (before != total) return (before - total) >> (8 * sizeof(T) - 1) ? -1 : 0;
   fence();
   return 1;
