@@ -72,7 +72,9 @@ from .arrays.array import Array as Array
 from .arrays.array import asarray as asarray
 from .arrays.array import empty as empty
 from .arrays.array import zeros as zeros
+from .arrays.filled import arange as arange
 from .arrays.filled import full as full
+from .arrays.filled import ones as ones
 from .arrays.lowered import LoweredArray as LoweredArray
 from .arrays.mirrored import MirroredArray as MirroredArray
 from .arrays.owned import OwnedArray as OwnedArray

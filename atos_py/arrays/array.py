@@ -18,18 +18,19 @@ from ..support.host_memory import host_memory_for
 from ..support.validation import as_host_array, check_bool
 from . import dlpack_export as dlpack
 from .array_library import library_of
+from .array_methods import ArrayMethods, shape_of
 from .casting import cast_values
 from .import_external import is_on_gpu, kept_dtype, memory_of
 from .indexing import Key, find_part
 from .memory import check_alignment, check_shape, copy_bytes, fill_elements
-from .on_host import Elementwise, to_host
+from .on_host import to_host
 
 __all__ = ["Array", "asarray", "empty", "is_of_core", "one_number", "to_host", "zeros"]
 
 _SLOT, _ADDRESS = ffi.typeof("void **"), ffi.typeof("uintptr_t")  # parsed once
 
 
-class Array(Elementwise):
+class Array(ArrayMethods):
     """A C-contiguous array on one device: what a task reads and writes.
 
     Make one with `asarray`, `full`, `zeros` or `empty`. From the host, elements and contiguous parts are read and written
@@ -68,7 +69,6 @@ class Array(Elementwise):
         shape: tuple[int, ...],
         dtype: np.dtype[Any],
         device: Device,
-        *,
         readonly: bool,
         owner: object,
         library: str | None = None,
@@ -152,6 +152,40 @@ class Array(Elementwise):
         [1 7 7] [7 7 7]
         """
         return asarray(self, copy=True)
+
+    def astype(self, dtype: DTypeLike) -> Array:
+        """Return a new array of another dtype on the same device, which may be written.
+
+        Parameters
+        ----------
+        dtype : dtype
+            As `atos.asarray` takes it. A number that it cannot hold is refused.
+
+        Examples
+        --------
+        >>> atos.asarray([1, 2]).astype(np.float32).to_numpy()
+        array([1., 2.], dtype=float32)
+        """
+        return asarray(self, dtype=dtype, copy=True)
+
+    def reshape(self, *shape: Any) -> Array:
+        """Return an array of another shape that shares the memory of this one.
+
+        Parameters
+        ----------
+        *shape : int, or one tuple of int
+            With as many elements. One length may be -1, which is what is left for it.
+
+        Examples
+        --------
+        >>> array = atos.asarray([1, 2, 3, 4])
+        >>> pairs = array.reshape(2, -1)
+        >>> pairs[1, 0] = 9
+        >>> print(pairs.shape, array[:])
+        (2, 2) [1 2 9 4]
+        """
+        wanted = shape_of(self.shape, shape)
+        return Array(self.pointer, wanted, self.dtype, self.device, self.readonly, self, self.library)
 
     @host_memory_for("a NumPy array of an array")
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Literal, Protocol, overload
 
+import numpy as np
 from numpy.typing import DTypeLike
 
 from ..core.devices import Device
 from ..errors import InvalidArgumentError
 from ..support.host_memory import host_memory_for
-from .array import Array, empty, one_number
+from .array import Array, asarray, empty, one_number
 from .casting import cast_values
 from .lowered import LoweredArray
 from .memory import fill_elements
@@ -19,7 +20,7 @@ from .owned import OwnedArray
 from .ownership import ownership_of
 from .partitioned import PartitionedArray
 
-__all__ = ["full"]
+__all__ = ["arange", "full", "ones"]
 
 Placement = Literal["partitioned", "mirrored", "owned"]
 _PLACEMENTS = {"partitioned": PartitionedArray, "mirrored": MirroredArray, "owned": OwnedArray}
@@ -135,3 +136,50 @@ def full(
     result = empty(shape, dtype=kind, device=device)
     fill_elements(result.device, result.pointer, cast_values(element, result.dtype), result.size)
     return result
+
+
+@host_memory_for("atos.ones")
+def ones(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device: Device | str | None = None) -> Array:
+    """Return a new array of ones.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+    dtype : dtype
+        float32 unless given.
+    device : Device or str, optional
+        Where to make it; the best device there is unless given.
+
+    Examples
+    --------
+    >>> atos.ones(3, dtype=np.int32).to_numpy()
+    array([1, 1, 1], dtype=int32)
+    """
+    return full(shape, 1, dtype=dtype, device=device)
+
+
+@host_memory_for("atos.arange")
+def arange(*limits: float, dtype: DTypeLike | None = None, device: Device | str | None = None) -> Array:
+    """Return a new array of numbers at equal distances, as `numpy.arange` has them.
+
+    Parameters
+    ----------
+    *limits : number
+        The end, which is not reached; or the begin and the end; or these and the step.
+    dtype : dtype, optional
+        By default int64 for integers, and float64 for floats.
+    device : Device or str, optional
+        Where to make it; the best device there is unless given.
+
+    Examples
+    --------
+    >>> print(atos.arange(4)[:], atos.arange(1, 8, 3, dtype=np.uint32)[:])
+    [0 1 2 3] [1 4 7]
+    """
+    if not 1 <= len(limits) <= 3:
+        raise InvalidArgumentError(f"arange takes an end, begin and end, or begin, end and step (got {len(limits)} numbers)")
+    try:
+        numbers = np.arange(*limits, dtype=dtype)
+    except (TypeError, ValueError, ZeroDivisionError) as error:
+        raise InvalidArgumentError(f"arange of {limits}: {error}") from error
+    return asarray(numbers, device=device, copy=True)

@@ -7,17 +7,17 @@ by DLPack.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_dtype
 from .array import Array, asarray
-from .compute import compute, on_gpu
+from .array_methods import Function, on_host, sum_dtype
+from .compute import compute
 
 __all__ = ["argsort", "cumsum", "max", "min", "nonzero", "sort", "sum"]
 
@@ -79,7 +79,7 @@ def cumsum(array: Any) -> Array:
     array([3, 3, 7])
     """
     given = _one_dimensional("cumsum", array)
-    return _array_of(given, lambda values, numpy: numpy.cumsum(values, dtype=_sum_dtype(given.dtype)))
+    return _array_of(given, lambda values, numpy: numpy.cumsum(values, dtype=sum_dtype(given.dtype)))
 
 
 @host_memory_for("atos.sort")
@@ -136,8 +136,7 @@ def sum(array: Any) -> Any:
     >>> print(atos.sum(atos.asarray([3, 0, 4])))
     7
     """
-    given = asarray(array)
-    return _scalar_of(given, lambda values, numpy: numpy.sum(values, dtype=_sum_dtype(given.dtype)))
+    return asarray(array).sum()
 
 
 @host_memory_for("atos.min")
@@ -154,7 +153,7 @@ def min(array: Any) -> Any:
     >>> print(atos.min(atos.asarray([3, 0, 4])))
     0
     """
-    return _scalar_of(_not_empty("min", array), lambda values, numpy: numpy.min(values))
+    return asarray(array).min()
 
 
 @host_memory_for("atos.max")
@@ -171,11 +170,7 @@ def max(array: Any) -> Any:
     >>> print(atos.max(atos.asarray([3, 0, 4])))
     4
     """
-    return _scalar_of(_not_empty("max", array), lambda values, numpy: numpy.max(values))
-
-
-# A function of the elements and of the library that they are of: NumPy, or CuPy, which has the same names.
-_Function = Callable[[Any, Any], Any]
+    return asarray(array).max()
 
 
 def _sorted(values: Any, numpy: Any) -> Any:
@@ -190,31 +185,8 @@ def _one_dimensional(name: str, array: Any) -> Array:
     return given
 
 
-def _not_empty(name: str, array: Any) -> Array:
-    given = asarray(array)
-    if not given.size:
-        raise InvalidArgumentError(f"an array without elements has no {name} (got shape {given.shape})")
-    return given
-
-
-def _sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return dtype if dtype.kind == "f" else np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
-
-
-def _array_of(array: Array, function: _Function) -> Array:
+def _array_of(array: Array, function: Function) -> Array:
     """Return an array on the device of another, of whose elements it is a function."""
     if array.size:
         return compute(lambda numpy, values: (function(values, numpy),), array)[0]
-    return asarray(_on_host(array, function), device=array.device)
-
-
-def _scalar_of(array: Array, function: _Function) -> Any:
-    if array.device.kind == "cuda" and array.size:
-        return on_gpu(lambda cupy, values: cupy.asnumpy(function(values, cupy)), array)[()]
-    return _on_host(array, function)
-
-
-def _on_host(array: Array, function: _Function) -> Any:
-    values: NDArray[Any] = np.asarray(array)
-    with np.errstate(over="ignore", invalid="ignore"):  # as on a GPU
-        return function(values, np)
+    return asarray(on_host(array, function), device=array.device)

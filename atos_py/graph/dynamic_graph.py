@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays.array import Array, asarray, empty, zeros
-from ..arrays.compute import compute, on_gpu
+from ..arrays.compute import compute
+from ..arrays.with_cupy import on_gpu
 from ..compile.task import Task
 from ..core.devices import Device
 from ..core.devices import device as device_of
