@@ -35,6 +35,7 @@ from . import lower_rounds as _rounds  # noqa: F401
 from . import lower_vector_access as _vector_access  # noqa: F401
 from . import lower_vector_atomics as _vector_atomics  # noqa: F401
 from . import lower_worker as _worker  # noqa: F401
+from . import python_functions as _python_functions  # noqa: F401
 from .error_messages import failure, translated
 from .introspect import first_return, plain_function
 from .lower_arguments import pack, plan_of, unpack

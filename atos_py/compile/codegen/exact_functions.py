@@ -217,7 +217,7 @@ def _lcm(x: Any, y: Any) -> None:
     """Stands for the least common multiple, which is not negative."""
 
 
-@rule(np.lcm)
+@rule(np.lcm, math.lcm)
 def _least_multiple(x: types.Type, y: types.Type) -> Any:
     found = _greatest_divisor(x, y)
     return (found[0], _lcm) if found else None
