@@ -166,3 +166,33 @@ def test_what_is_refused(call, message):
     queue.push(0)
     with pytest.raises(TaskCompileError, match=message):
         queue.launch_thread(atos.task(variables["arrive"]), *arrays)
+
+
+def test_over_several_devices(worker):
+    """Each vertex runs on its owner, after all vertices that it waits for, and sees what they have summed up."""
+
+    @atos.task
+    def ascend(worker, v, parts, missing, longest):
+        if worker.rank == 0:
+            for e in range(parts.indptr[v], parts.indptr[v + 1]):
+                u = parts.indices[e]
+                atos.atomic_max(longest, u, longest[v] + 1)
+                worker.arrive(missing, u, push=u)
+
+    n, rng = 2000, np.random.default_rng(0)
+    heads = np.repeat(np.arange(1, n), 3)
+    tails = rng.integers(np.maximum(heads - 50, 0), heads)
+    graph = atos.Graph.from_edges(tails, heads, num_vertices=n, device="cpu")
+    parts = graph.partition(["cpu:0", "cpu:1"], order="random")
+    waits_for = np.bincount(heads, minlength=n)
+    missing = atos.full(n, 0, dtype=np.int64, partition=parts)
+    longest = atos.full(n, 0, dtype=np.int64, partition=parts)
+    missing[:] = waits_for
+    queue = atos.Queue(2 * n, devices=parts.devices, owner=parts)
+    queue.push(np.flatnonzero(waits_for == 0))
+    stats = queue.launch(ascend, parts, missing, longest, worker=worker)
+    expected = np.zeros(n, np.int64)
+    for v in range(n):
+        np.maximum.at(expected, heads[tails == v], expected[v] + 1)
+    assert stats.tasks_run == n
+    assert longest.to_numpy().tolist() == expected.tolist()
