@@ -1,25 +1,21 @@
-"""Graphs of networkx as edges, and sparse matrices of SciPy from and for the rows of a graph.
+"""Graphs of networkx as edges, and checks of sparse matrices of SciPy.
 
 No library is imported here before it is needed: what comes in is told by what it has.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InvalidArgumentError, MissingPackageError, UnsupportedTypeError
+from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.validation import as_host_array
 from .csr import EdgeList, chunk_edges
-from .graph_arrays import GraphArrays
 from .graph_input import describe_kind, way_to_graph
 
-if TYPE_CHECKING:
-    import scipy.sparse
-
-__all__ = ["as_scipy", "check_matrix", "read_networkx"]
+__all__ = ["check_matrix", "read_networkx"]
 
 
 def read_networkx(graph: Any, weight: str | None) -> EdgeList:
@@ -55,17 +51,3 @@ def check_matrix(matrix: Any) -> int:
     if rows != columns:
         raise InvalidArgumentError(f"the matrix of a graph is square, but this one has shape {matrix.shape}")
     return rows
-
-
-def as_scipy(graph: GraphArrays) -> scipy.sparse.csr_array:
-    """Return a copy of a graph as its adjacency matrix, with the weights as entries, or True if there are none."""
-    try:
-        import scipy.sparse
-    except ImportError as error:
-        raise MissingPackageError("to_scipy needs SciPy: python -m pip install scipy") from error
-    # Copies, since SciPy may sort them in place.
-    indptr, indices = graph.indptr.to_numpy(), graph.indices.to_numpy()
-    weights = np.ones(graph.num_edges, bool) if graph.weights is None else graph.weights.to_numpy()
-    # SciPy wants signed indices; where the ids fit, the same memory will do.
-    indices = indices.view(np.int32) if graph.num_vertices <= 2**31 else indices.astype(np.int64)
-    return scipy.sparse.csr_array((weights, indices, indptr), shape=(graph.num_vertices, graph.num_vertices))

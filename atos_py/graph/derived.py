@@ -21,7 +21,8 @@ from ..core.host_group import current_hosts
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_bool, check_int
 from .components import largest_component
-from .graph_arrays import GraphArrays, SameArrays
+from .exports import GraphExports
+from .graph_arrays import SameArrays
 from .host_partition import HostPartition, make_host_partition
 from .kept import GraphReference, kept
 from .partition import Partition, check_partition_order, devices_of, make_partition, order_by_degree
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["DerivedGraphs"]
 
 
-class DerivedGraphs(SameArrays, GraphArrays):
+class DerivedGraphs(SameArrays, GraphExports):
     """The rows of a CSR, and the graphs that can be made of them."""
 
     __slots__ = ()

@@ -15,7 +15,7 @@ from ..arrays.import_external import is_on_gpu
 from ..core.devices import Device
 from ..core.devices import device as device_of
 from ..support.host_memory import host_memory_for
-from .conversions import as_scipy, check_matrix, read_networkx
+from .conversions import check_matrix, read_networkx
 from .csr import CSR, build_csr, check_csr, chunk_edges
 from .derived import DerivedGraphs
 from .device_validation import csr_on_device
@@ -400,24 +400,6 @@ class Graph(DerivedGraphs):
         """
         target = device_of(device)
         return self if target == self.device else self._on(self._on_host(), target, self.library)
-
-    @host_memory_for("Graph.to_scipy")
-    def to_scipy(self) -> scipy.sparse.csr_array:
-        """Return a copy as the adjacency matrix, with the weights as entries, or True if there are none.
-
-        Raises
-        ------
-        MissingPackageError
-            If SciPy is not installed.
-
-        Examples
-        --------
-        >>> atos.Graph.from_edges([0, 1], [1, 2], weights=[5, 6]).to_scipy().toarray()
-        array([[0, 5, 0],
-               [0, 0, 6],
-               [0, 0, 0]])
-        """
-        return as_scipy(self)
 
     @host_memory_for("Graph.save")
     def save(self, path: str | os.PathLike[str], *, compress: bool = False) -> None:
