@@ -17,7 +17,7 @@ from atos_py.__main__ import main
 from atos_py.algorithms.registry import Algorithm, Option, find_algorithms, register
 from atos_py.cli import find_commands
 from atos_py.cli.options import LAUNCH
-from atos_py.tools import reproduce
+from atos_py.models.papers import reproduce
 
 MODULE = '''
 """Degrees of all vertices plus a number: one module, which nothing else names."""

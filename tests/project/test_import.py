@@ -47,7 +47,7 @@ def mark(worker, v, i, seen):
 seen, queue = atos.zeros(1, device="cpu"), atos.Queue(10, device="cpu")
 queue.push([3])
 """)
-    assert of_package(loaded) & {"algorithms", "acc", "cli", "features", "nx_backend", "tools"} == set()
+    assert of_package(loaded) & {"algorithms", "acc", "cli", "features", "models", "nx_backend", "tools"} == set()
     assert loaded & HEAVY == {"cffi", "numpy"}
 
 
@@ -55,6 +55,10 @@ def test_an_algorithm_loads_no_other() -> None:
     loaded = loaded_by("import atos_py as atos; atos.color")
     assert {name.split(".")[2] for name in loaded if name.startswith("atos_py.algorithms.")} & set(dir(atos)) == set()
     assert "atos_py.algorithms.coloring" in loaded
+
+
+def test_the_command_line_loads_no_models() -> None:
+    assert "models" not in of_package(loaded_by("from atos_py.cli import find_commands; find_commands()"))
 
 
 @pytest.mark.parametrize("code", ["import atos_py as a; a.{0}", "import atos_py.{0}", "from atos_py import {0}"])

@@ -15,7 +15,7 @@ import atos_py as atos
 ROOT = Path(atos.__file__).parent
 ORDER = [
     "errors", "support", "core", "arrays", "compile", "runtime",
-    "linalg", "operators", "graph", "distributed", "features", "algorithms", "acc", "nx_backend", "tools", "cli",
+    "linalg", "operators", "graph", "distributed", "features", "algorithms", "acc", "nx_backend", "tools", "models", "cli",
 ]  # fmt: skip
 
 
@@ -60,6 +60,12 @@ def test_imports_are_found():
 def test_imports_point_to_packages_before():
     layer = {module: ORDER.index(module.split(".")[1]) for module in MODULES if module.count(".") and "__main__" not in module}
     assert [(module, target) for module, target in EDGES if module in layer and layer.get(target, 99) > layer[module]] == []
+
+
+def test_models_are_imported_by_nothing_but_the_command_line():
+    """So they are loaded when they are first used, and what is below is read without them."""
+    users = {module.split(".")[1] for module, target in EDGES if target.split(".")[1:2] == ["models"]}
+    assert users == {"models", "cli"}
 
 
 def test_no_circles():

@@ -9,8 +9,8 @@ from written_files import rows
 import atos_py as atos
 from atos_py.__main__ import main
 from atos_py.errors import InvalidArgumentError
+from atos_py.models.papers import reproduce as paper
 from atos_py.runtime import trace as tracing
-from atos_py.tools import reproduce as paper
 
 
 @pytest.fixture(scope="module")

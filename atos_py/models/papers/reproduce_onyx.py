@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.array import asarray, zeros
-from ..compile.atomics import atomic_add
-from ..errors import DeviceError, FileWriteError
-from ..features import Maps, together
-from ..graph.graph import Graph
-from ..operators.feature_gather import team_size
-from ..support.validation import check_int
+from ...arrays.array import asarray, zeros
+from ...compile.atomics import atomic_add
+from ...errors import DeviceError, FileWriteError
+from ...features import Maps, together
+from ...graph.graph import Graph
+from ...operators.feature_gather import team_size
+from ...support.validation import check_int
 from .nsight_compute import command_of_profiler, count
 from .onyx_algorithms import (
     ITERATIONS,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..graph.graph import Graph
+from ...graph.graph import Graph
 from .onyx_algorithms import ALPHAS, RIDGE, UNLIKE, Inputs, K
 
 __all__ = ["Reference", "references_on"]

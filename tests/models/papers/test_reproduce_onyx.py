@@ -9,8 +9,8 @@ import pytest
 from written_files import rows
 
 import atos_py as atos
-from atos_py.tools import nsight_compute, onyx_algorithms, onyx_references
-from atos_py.tools import reproduce_onyx as onyx
+from atos_py.models.papers import nsight_compute, onyx_algorithms, onyx_references
+from atos_py.models.papers import reproduce_onyx as onyx
 
 PROFILER = """#!/bin/sh
 for word in "$@"; do

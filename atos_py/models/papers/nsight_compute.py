@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import DeviceError
+from ...errors import DeviceError
 
 __all__ = ["Counts", "command_of_profiler", "count"]
 

@@ -14,18 +14,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..acc import MIN, Program, draw_pattern, programs
-from ..algorithms.bfs import verify_bfs
-from ..algorithms.sssp import verify_sssp
-from ..arrays.filled import full
-from ..errors import InvalidArgumentError
-from ..graph.generate import random_weights
-from ..graph.graph import Graph
-from ..runtime.stats import COUNTED, LaunchStats
-from ..runtime.trace import format_digits
-from ..support.validation import check_int
+from ...acc import MIN, Program, draw_pattern, programs
+from ...algorithms.bfs import verify_bfs
+from ...algorithms.sssp import verify_sssp
+from ...arrays.filled import full
+from ...errors import InvalidArgumentError
+from ...graph.generate import random_weights
+from ...graph.graph import Graph
+from ...runtime.stats import COUNTED, LaunchStats
+from ...runtime.trace import format_digits
+from ...support.validation import check_int
+from ...tools.tables import write_csv, write_markdown
 from .reproduce import Progress, choose_source, make_directory
-from .tables import write_csv, write_markdown
 
 __all__ = ["Measure", "Paper", "Row", "Run", "Subject", "run_bfs_by_minimum", "run_measures", "run_sssp"]
 
@@ -111,7 +111,7 @@ def run_measures(paper: Paper, out: Path, graphs: Iterable[tuple[str, Graph]], r
         files = [write_csv(out / "runs.csv", rows), write_csv(out / f"{paper.rounds}.csv", rounds)]
         files += _write_tables(paper, out, rows)
         with contextlib.suppress(ImportError):  # the tables do not need matplotlib
-            from .figures import draw_bars, write_picture
+            from ...tools.figures import draw_bars, write_picture
 
             write_picture(draw_pattern(patterns), out / f"{paper.rounds}_{re.sub('[^A-Za-z0-9._-]+', '-', name)}.png")
             for measure in set(own) - {paper.rounds}:

@@ -8,7 +8,7 @@ from written_files import check_pictures, rows
 import atos_py as atos
 from atos_py.__main__ import main
 from atos_py.errors import InvalidArgumentError
-from atos_py.tools import reproduce_simdx as paper
+from atos_py.models.papers import reproduce_simdx as paper
 
 NAMES = ("figure7", "figure8a", "figure8b", "figure12", "table2")
 

@@ -10,10 +10,10 @@ import atos_py as atos
 from atos_py.__main__ import main
 from atos_py.errors import VerificationError
 from atos_py.graph.spec import graph_of
+from atos_py.models.papers import reproduce_worklists as paper
+from atos_py.models.papers import worklist_hybrids as hybrids
+from atos_py.models.papers import worklist_scan as scan
 from atos_py.runtime.stats import COUNTED
-from atos_py.tools import reproduce_worklists as paper
-from atos_py.tools import worklist_hybrids as hybrids
-from atos_py.tools import worklist_scan as scan
 
 
 @pytest.fixture(scope="module")

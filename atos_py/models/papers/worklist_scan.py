@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.array import zeros
-from ..arrays.compute import compute
-from ..arrays.filled import full
-from ..compile.atomics import atomic_min
-from ..compile.task import task
-from ..graph.graph import Graph
-from ..operators.edge_map import weight_of
-from ..operators.listing import listing
-from ..operators.ranges import VERTICES_PER_ITEM, range_items
-from ..operators.reductions import SCRATCH_BYTES
-from ..runtime.queue import Queue
-from ..runtime.stats import LaunchStats
+from ...arrays.array import zeros
+from ...arrays.compute import compute
+from ...arrays.filled import full
+from ...compile.atomics import atomic_min
+from ...compile.task import task
+from ...graph.graph import Graph
+from ...operators.edge_map import weight_of
+from ...operators.listing import listing
+from ...operators.ranges import VERTICES_PER_ITEM, range_items
+from ...operators.reductions import SCRATCH_BYTES
+from ...runtime.queue import Queue
+from ...runtime.stats import LaunchStats
 
 __all__ = ["search_by_prefix_sums"]
 

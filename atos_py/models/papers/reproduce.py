@@ -19,17 +19,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algorithms.bfs import bfs
-from ..algorithms.registry import Algorithm, find_algorithms
-from ..compile.host_kernels import num_threads
-from ..core.devices import Device
-from ..errors import FileWriteError, InvalidArgumentError, LaunchConfigError
-from ..graph import generate
-from ..graph.graph import Graph
-from ..runtime.stats import LaunchStats, find_stats
-from ..support.validation import check_int
-from .tables import COUNTED, Measured, count_least_tasks, write_tables, write_throughput
-from .workloads import bind_algorithm
+from ...algorithms.bfs import bfs
+from ...algorithms.registry import Algorithm, find_algorithms
+from ...compile.host_kernels import num_threads
+from ...core.devices import Device
+from ...errors import FileWriteError, InvalidArgumentError, LaunchConfigError
+from ...graph import generate
+from ...graph.graph import Graph
+from ...runtime.stats import LaunchStats, find_stats
+from ...support.validation import check_int
+from ...tools.tables import COUNTED, Measured, count_least_tasks, write_tables, write_throughput
+from ...tools.workloads import bind_algorithm
 
 __all__ = [
     "VARIANTS",
@@ -143,7 +143,7 @@ def reproduce(
             part(measured, subject, repeat, progress)
             files = [*write_tables(out, measured), *write_throughput(out, measured)]
         with contextlib.suppress(ImportError):  # the tables do not need matplotlib
-            from .figures import draw_figures
+            from ...tools.figures import draw_figures
 
             files += draw_figures(out, measured)
     return files

@@ -17,16 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.array import Array, asarray
-from ..arrays.filled import full
-from ..compile.atomics import atomic_add, atomic_exch, atomic_min
-from ..compile.task import task
-from ..core.devices import Device
-from ..errors import VerificationError
-from ..graph.graph import Graph
-from ..operators.edge_map import weight_of
-from ..runtime.queue import Queue
-from ..runtime.stats import LaunchStats
+from ...arrays.array import Array, asarray
+from ...arrays.filled import full
+from ...compile.atomics import atomic_add, atomic_exch, atomic_min
+from ...compile.task import task
+from ...core.devices import Device
+from ...errors import VerificationError
+from ...graph.graph import Graph
+from ...operators.edge_map import weight_of
+from ...runtime.queue import Queue
+from ...runtime.stats import LaunchStats
 
 __all__ = ["TOPOLOGY", "search_by_partitions", "sum_up_tree", "verify_tree"]
 
