@@ -66,7 +66,7 @@ def test_files_beside_modules():
     assert "tests/tasks_over_devices.py" in depends("runtime/test_buckets_over_devices.py")
     assert {"tests/distributed/member.py", "examples/multi_node.py"} <= depends("distributed/test_processes.py")
     assert "tests/core/bfs_task.cu" in depends("algorithms/test_gpu_searches.py")
-    assert "docs/networkx.md" in depends("nx_backend/test_networkx_backend.py")
+    assert "docs/networkx.md" in depends("models/nx_backend/test_networkx_backend.py")
     assert "benchmarks/stress.py" in depends("runtime/test_stress.py")
     assert "examples/barnes_hut.py" in depends("compile/test_program_kernels.py")
 

@@ -7,7 +7,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from ..algorithms.core_number import core_number as find_cores
+from ...algorithms.core_number import core_number as find_cores
 from .graphs import AtosGraph
 
 __all__ = ["core_number", "k_core"]

@@ -11,8 +11,8 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graph.csr import indptr_dtype
-from ..graph.graph import Graph
+from ...graph.csr import indptr_dtype
+from ...graph.graph import Graph
 
 __all__ = ["AtosGraph", "convert_from_nx", "convert_to_nx"]
 

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms.pagerank import pagerank as solve
+from ...algorithms.pagerank import pagerank as solve
 from .graphs import AtosGraph
 
 __all__ = ["pagerank"]

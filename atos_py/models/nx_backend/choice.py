@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.strength import LEAST
+from ...graph.strength import LEAST
 from .graphs import AtosGraph
 from .independent_sets import has_no_seed
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.coloring import color
+from ...algorithms.coloring import color
 from .graphs import AtosGraph
 
 __all__ = ["greedy_color"]

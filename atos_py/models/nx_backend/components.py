@@ -13,9 +13,9 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms.connected_components import connected_components as find_components
-from ..algorithms.strongly_connected_components import strongly_connected_components as find_strong_components
-from ..graph.strong_components import number_components
+from ...algorithms.connected_components import connected_components as find_components
+from ...algorithms.strongly_connected_components import strongly_connected_components as find_strong_components
+from ...graph.strong_components import number_components
 from .graphs import AtosGraph
 
 __all__ = [

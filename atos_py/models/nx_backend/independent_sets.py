@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from ..algorithms.maximal_independent_set import maximal_independent_set as find_set
+from ...algorithms.maximal_independent_set import maximal_independent_set as find_set
 from .graphs import AtosGraph
 
 __all__ = ["has_no_seed", "maximal_independent_set"]

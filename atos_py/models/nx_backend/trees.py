@@ -13,8 +13,8 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms.bfs import UNREACHED
-from ..compile.host_kernels import compile_kernel
+from ...algorithms.bfs import UNREACHED
+from ...compile.host_kernels import compile_kernel
 from .graphs import AtosGraph
 from .searches import depths_from
 

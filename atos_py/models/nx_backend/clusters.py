@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from ..algorithms.count_triangles import count_triangles
+from ...algorithms.count_triangles import count_triangles
 from .graphs import AtosGraph
 
 __all__ = ["clustering", "triangles"]

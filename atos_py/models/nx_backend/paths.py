@@ -13,10 +13,10 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms.bfs import UNREACHED, bfs
-from ..algorithms.sssp import sssp
-from ..algorithms.sssp.distances import unreached_of
-from ..compile.host_kernels import compile_kernel
+from ...algorithms.bfs import UNREACHED, bfs
+from ...algorithms.sssp import sssp
+from ...algorithms.sssp.distances import unreached_of
+from ...compile.host_kernels import compile_kernel
 from .graphs import AtosGraph
 from .searches import single_source_shortest_path_length, single_target_shortest_path_length
 

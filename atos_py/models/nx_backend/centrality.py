@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.betweenness import betweenness
+from ...algorithms.betweenness import betweenness
 from .graphs import AtosGraph
 
 __all__ = ["betweenness_centrality"]

@@ -9,8 +9,8 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms.bfs import UNREACHED, bfs
-from ..graph.graph import Graph
+from ...algorithms.bfs import UNREACHED, bfs
+from ...graph.graph import Graph
 from .graphs import AtosGraph
 
 __all__ = [

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.minimum_spanning_forest import minimum_spanning_forest
-from ..graph.graph import Graph
+from ...algorithms.minimum_spanning_forest import minimum_spanning_forest
+from ...graph.graph import Graph
 from .graphs import AtosGraph
 
 __all__ = ["minimum_spanning_edges", "minimum_spanning_tree"]

@@ -1,0 +1,42 @@
+"""Modules that have moved: their old names still import, so that what was pickled under them loads."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+__all__ = ["MOVED", "find_moved_modules"]
+
+#: Where a package or a module is now, by the name under which releases up to 0.2 have it.
+MOVED = {
+    "atos_py.nx_backend": "atos_py.models.nx_backend",
+}
+
+
+def _name_now(name: str) -> str | None:
+    """Return what a module is called now that has moved by itself, or with the package around it."""
+    return next((now + name[len(old) :] for old, now in MOVED.items() if f"{name}.".startswith(f"{old}.")), None)
+
+
+class _MovedModules:
+    """Finder and loader of modules by their old names: each gets a module in which every name is that of the new one."""
+
+    @staticmethod
+    def find_spec(name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
+        return ModuleSpec(name, _MovedModules, is_package=True) if _name_now(name) else None  # type: ignore[arg-type]
+
+    @staticmethod
+    def create_module(_spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        module.__getattr__ = partial(getattr, import_module(_name_now(module.__name__) or ""))  # type: ignore[method-assign]
+
+
+def find_moved_modules() -> None:
+    """Have Python's import find modules by their old names, after all that are where their names say."""
+    sys.meta_path.append(_MovedModules)  # type: ignore[arg-type]
