@@ -1,13 +1,4 @@
-"""Graph algorithms in the model of SIMD-X: a program is active, compute and combine, three small functions.
+"""Public path of `atos_py.models.acc`: graph algorithms in the model of SIMD-X."""
 
-`Program` is the model, `Combine` how updates become one, and `programs` has some in a few lines each. See docs/simd-x.md.
-
-Source: Liu and Huang, "SIMD-X: Programming and processing of graph algorithms on GPUs", USENIX ATC 2019.
-"""
-
-from ..runtime.pattern import draw_pattern
-from . import programs
-from .combine import MAX, MIN, SUBTRACT, SUM, VOTE, Combine
-from .program import Program
-
-__all__ = ["MAX", "MIN", "SUBTRACT", "SUM", "VOTE", "Combine", "Program", "draw_pattern", "programs"]
+from ..models.acc import *  # noqa: F403
+from ..models.acc import __all__  # noqa: F401

@@ -12,7 +12,9 @@ __all__ = ["MOVED", "find_moved_modules"]
 
 #: Where a package or a module is now, by the name under which releases up to 0.2 have it.
 MOVED = {
+    "atos_py.acc": "atos_py.models.acc",
     "atos_py.nx_backend": "atos_py.models.nx_backend",
+    "atos_py.runtime.pattern": "atos_py.models.acc.pattern",
 }
 
 

@@ -17,10 +17,10 @@ import atos_py as atos
 ROOT = Path(atos.__file__).parent
 ORDER = [
     "errors", "support", "core", "arrays", "compile", "runtime",
-    "linalg", "operators", "graph", "distributed", "features", "algorithms", "acc", "tools", "models", "cli",
+    "linalg", "operators", "graph", "distributed", "features", "algorithms", "tools", "models", "cli",
 ]  # fmt: skip
 
-FACES = ["nx_backend"]  # public paths of packages of models
+FACES = ["acc", "nx_backend"]  # public paths of packages of models
 
 
 def name_of(path: Path) -> str:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...acc import MIN, Program, draw_pattern, programs
 from ...algorithms.bfs import verify_bfs
 from ...algorithms.sssp import verify_sssp
 from ...arrays.filled import full
@@ -25,6 +24,7 @@ from ...runtime.stats import COUNTED, LaunchStats
 from ...runtime.trace import format_digits
 from ...support.validation import check_int
 from ...tools.tables import write_csv, write_markdown
+from ..acc import MIN, Program, draw_pattern, programs
 from .reproduce import Progress, choose_source, make_directory
 
 __all__ = ["Measure", "Paper", "Row", "Run", "Subject", "run_bfs_by_minimum", "run_measures", "run_sssp"]

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ...acc import programs
 from ...algorithms.bfs import verify_bfs
 from ...algorithms.k_core import verify_k_core
 from ...algorithms.pagerank import verify_pagerank
@@ -19,6 +18,7 @@ from ...errors import VerificationError
 from ...graph.graph import Graph
 from ...runtime.stats import LaunchStats
 from ...runtime.trace import format_digits
+from ..acc import programs
 from .program_measures import Measure, Paper, Row, Run, Subject, run_bfs_by_minimum, run_measures, run_sssp
 from .reproduce import Progress
 

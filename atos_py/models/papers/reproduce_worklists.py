@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ...acc import programs
 from ...algorithms.bfs import UNREACHED, bfs, verify_bfs
 from ...algorithms.connected_components import verify_connected_components
 from ...algorithms.sssp import verify_sssp
 from ...graph.graph import Graph
 from ...runtime.stats import COUNTED, LaunchStats
 from ...runtime.trace import format_digits
+from ..acc import programs
 from .program_measures import Measure, Paper, Row, Run, Subject, run_bfs_by_minimum, run_measures, run_sssp
 from .reproduce import Progress
 from .worklist_hybrids import TOPOLOGY, search_by_partitions, sum_up_tree, verify_tree

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.launch_sequence import LaunchSequence
-from ..compile.task import Task
-from ..graph.gather_ranges import find_ranges
-from ..operators.edge_map import weight_of
-from ..operators.gather_rounds import gather_rounds, make_gather_rounds, range_takers
-from ..runtime.queue import Queue
-from ..runtime.stats import LaunchStats
+from ...algorithms.launch_sequence import LaunchSequence
+from ...compile.task import Task
+from ...graph.gather_ranges import find_ranges
+from ...operators.edge_map import weight_of
+from ...operators.gather_rounds import gather_rounds, make_gather_rounds, range_takers
+from ...runtime.queue import Queue
+from ...runtime.stats import LaunchStats
 from .runs import Request, turned
 from .tasks import suited_to
 

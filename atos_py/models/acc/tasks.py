@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..compile.codegen.introspect import reads_parameter
-from ..compile.task import Task
-from ..operators.edge_map import weight_of
-from ..operators.filters import Fold
-from ..operators.frontier import frontier_tasks, store_task
+from ...compile.codegen.introspect import reads_parameter
+from ...compile.task import Task
+from ...operators.edge_map import weight_of
+from ...operators.filters import Fold
+from ...operators.frontier import frontier_tasks, store_task
 
 __all__ = ["make_tasks", "suited_to"]
 

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike, NDArray
 
-from ..algorithms.arguments import check_sources
-from ..arrays.array import to_host
-from ..arrays.in_place import array_in_place
-from ..compile.program import check_worker
-from ..compile.short_traceback import ends_in_task
-from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
-from ..graph.graph import Graph
-from ..graph.graph_arrays import check_graph
-from ..operators.frontier import BINS, UNLIMITED
-from ..runtime.buckets import check_buckets
-from ..runtime.launch_options import LaunchOptions
-from ..runtime.stats import LaunchStats
-from ..support.validation import (
+from ...algorithms.arguments import check_sources
+from ...arrays.array import to_host
+from ...arrays.in_place import array_in_place
+from ...compile.program import check_worker
+from ...compile.short_traceback import ends_in_task
+from ...errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
+from ...graph.graph import Graph
+from ...graph.graph_arrays import check_graph
+from ...operators.frontier import BINS, UNLIMITED
+from ...runtime.buckets import check_buckets
+from ...runtime.launch_options import LaunchOptions
+from ...runtime.stats import LaunchStats
+from ...support.validation import (
     as_host_array,
     check_bool,
     check_choice,

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algorithms.arguments import check_sources
-from ..arrays.array import Array, asarray
-from ..arrays.filled import full
-from ..errors import InvalidArgumentError
-from ..graph.graph import Graph
-from ..runtime.stats import LaunchStats
+from ...algorithms.arguments import check_sources
+from ...arrays.array import Array, asarray
+from ...arrays.filled import full
+from ...errors import InvalidArgumentError
+from ...graph.graph import Graph
+from ...runtime.stats import LaunchStats
 from .combine import MIN, SUBTRACT, SUM, VOTE, Combine
 from .program import Program
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import InvalidArgumentError, MissingPackageError
-from .stats import LaunchStats
+from ...errors import InvalidArgumentError, MissingPackageError
+from ...runtime.stats import LaunchStats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -33,7 +33,7 @@ LIST_OPTIONS = {"unique": st.booleans(), "unroll": st.sampled_from([1, 3] if not
 @pytest.fixture(autouse=True, scope="module")
 def _few_bins() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("atos_py.acc.program.BINS", FEW_BINS)
+        patch.setattr("atos_py.models.acc.program.BINS", FEW_BINS)
         yield
 
 
