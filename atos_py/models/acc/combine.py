@@ -14,8 +14,8 @@ import numpy as np
 
 from ...compile.atomics import atomic_add, atomic_cas, atomic_max, atomic_min
 from ...errors import UnsupportedTypeError
-from ...operators.atomic_update import atomic_update
 from ...support.validation import check_bool
+from .atomic_update import atomic_update
 
 __all__ = ["MAX", "MIN", "SUBTRACT", "SUM", "VOTE", "Combine"]
 

@@ -16,7 +16,6 @@ from ...compile.short_traceback import ends_in_task
 from ...errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
-from ...operators.frontier import BINS, UNLIMITED
 from ...runtime.buckets import check_buckets
 from ...runtime.launch_options import LaunchOptions
 from ...runtime.stats import LaunchStats
@@ -31,6 +30,7 @@ from ...support.validation import (
 )
 from .combine import Combine
 from .dense import run_dense
+from .frontier import BINS, UNLIMITED
 from .runs import BUCKETS, Request, run_in_rounds, run_relaxed
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from ...algorithms.sssp.distances import suit_capacity
 from ...arrays.array import Array
 from ...compile.codegen.introspect import reads_parameter
 from ...graph.graph import Graph
-from ...operators.frontier import DONE, PULL, PUSH, UNLIMITED, Frontier, end_frontier_round, make_frontier
 from ...operators.ranges import mixed_item_dtype
 from ...runtime.launch_options import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
+from .frontier import DONE, PULL, PUSH, UNLIMITED, Frontier, end_frontier_round, make_frontier
 from .tasks import make_tasks
 
 __all__ = ["BUCKETS", "Request", "run_in_rounds", "run_relaxed", "turned"]

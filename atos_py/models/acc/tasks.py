@@ -1,4 +1,4 @@
-"""Tasks of a program with a frontier: its three functions as those that `operators.frontier` asks for."""
+"""Tasks of a program with a frontier: its three functions as those that `frontier` asks for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...compile.codegen.introspect import reads_parameter
 from ...compile.task import Task
 from ...operators.edge_map import weight_of
 from ...operators.filters import Fold
-from ...operators.frontier import frontier_tasks, store_task
+from .frontier import frontier_tasks, store_task
 
 __all__ = ["make_tasks", "suited_to"]
 

@@ -16,9 +16,9 @@ from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.first_limits import spills_allowed
 from atos_py.compile.kinds import Tasks
+from atos_py.models.acc.frontier import Frontier, end_frontier_round
 from atos_py.models.acc.tasks import make_tasks
 from atos_py.operators.filters import Filters
-from atos_py.operators.frontier import Frontier, end_frontier_round
 from atos_py.operators.gather_rounds import GatherRounds
 from atos_py.operators.long_rows import make_long_rows
 

@@ -6,7 +6,7 @@ kernel has the tasks that it needs, and stubs in the places of the others: it ta
 
 from __future__ import annotations
 
-from ..compile.task import Task
+from ...compile.task import Task
 
 __all__ = ["make_stub"]
 

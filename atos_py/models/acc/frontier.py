@@ -28,11 +28,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.array import Array, zeros
-from ..compile.atomics import atomic_add, atomic_exch
-from ..compile.task import Task
-from .edge_map import THREAD_MAX_DEGREE
-from .filters import (
+from ...arrays.array import Array, zeros
+from ...compile.atomics import atomic_add, atomic_exch
+from ...compile.task import Task
+from ...operators.edge_map import THREAD_MAX_DEGREE
+from ...operators.filters import (
     ONE_VERTEX,
     Filters,
     Fold,
@@ -47,7 +47,7 @@ from .filters import (
     set_bit,
     take_sums,
 )
-from .row_map import row_map
+from ...operators.row_map import row_map
 from .stub import make_stub
 from .unrolled import unrolled
 

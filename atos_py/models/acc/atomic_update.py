@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..compile.atomics import atomic_cas
+from ...compile.atomics import atomic_cas
 
 __all__ = ["atomic_update"]
 
