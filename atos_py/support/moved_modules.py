@@ -24,7 +24,11 @@ def _name_now(name: str) -> str | None:
 
 
 class _MovedModules:
-    """Finder and loader of modules by their old names: each gets a module in which every name is that of the new one."""
+    """Finder and loader of modules by their old names.
+
+    A module is the same under both. The old name of a package stands for a module that has all names of the package, but no
+    files: what it has there would be loaded once more.
+    """
 
     @staticmethod
     def find_spec(name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
@@ -36,7 +40,11 @@ class _MovedModules:
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:
-        module.__getattr__ = partial(getattr, import_module(_name_now(module.__name__) or ""))  # type: ignore[method-assign]
+        now = import_module(_name_now(module.__name__) or "")
+        if hasattr(now, "__path__"):
+            module.__getattr__ = partial(getattr, now)  # type: ignore[method-assign]
+        else:
+            sys.modules[module.__name__] = now
 
 
 def find_moved_modules() -> None:
