@@ -99,6 +99,7 @@ COPIED: dict[type, Callable[[], Any]] = {
     Profile: lambda: Profile(1.0, 2.0),
     DynamicRows: lambda: edited().rows,
     acc.Combine: lambda: acc.Combine(either, neutral=0, idempotent=True),
+    acc.ProgramStats: lambda: acc.programs.bfs(edges(), 0)[1],
     acc.Program: lambda: acc.Program(either, acc.MIN),
     features.ActiveSet: lambda: features.Maps(edges(), 2, atos.zeros(1, device="cpu")).all(),
     AtosGraph: lambda: AtosGraph(networkx.path_graph(3), {"weight": 1}),

@@ -9,5 +9,6 @@ from . import programs
 from .combine import MAX, MIN, SUBTRACT, SUM, VOTE, Combine
 from .pattern import draw_pattern
 from .program import Program
+from .stats import ProgramStats
 
-__all__ = ["MAX", "MIN", "SUBTRACT", "SUM", "VOTE", "Combine", "Program", "draw_pattern", "programs"]
+__all__ = ["MAX", "MIN", "SUBTRACT", "SUM", "VOTE", "Combine", "Program", "ProgramStats", "draw_pattern", "programs"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ from ...graph.gather_ranges import find_ranges
 from ...operators.edge_map import weight_of
 from ...operators.gather_rounds import gather_rounds, make_gather_rounds, range_takers
 from ...runtime.queue import Queue
-from ...runtime.stats import LaunchStats
 from .runs import Request, turned
+from .stats import ProgramStats, as_program_stats
 from .tasks import suited_to
 
 __all__ = ["make_dense_task", "run_dense"]
@@ -39,7 +38,7 @@ def make_dense_task(program: Any, dtype: np.dtype[Any], zero: Any) -> tuple[Task
     return gather_rounds(update_along, settle, zero, compute)
 
 
-def run_dense(asked: Request) -> LaunchStats:
+def run_dense(asked: Request) -> ProgramStats:
     """Run a program with `apply`, in one launch, or in one for each round without fusion."""
     metadata, device, back = asked.metadata, asked.graph.device, turned(asked.graph)
     ranges, long_rows = find_ranges(back)
@@ -56,4 +55,4 @@ def run_dense(asked: Request) -> LaunchStats:
         items = items[:0]  # they have pushed themselves
     passed, is_limited = run.finish()
     logs = {"filters": ("ballot",) * passed, "directions": ("pull",) * passed, "frontiers": (metadata.size,) * passed}
-    return replace(launches.total(), stopped=is_limited, **logs)  # type: ignore[arg-type]
+    return as_program_stats(launches.total(), stopped=is_limited, **logs)

@@ -104,7 +104,7 @@ class Frontier(NamedTuple):
         return int(self.state[_MODE])
 
     def log(self) -> dict[str, Any]:
-        """Return fields of `LaunchStats`: of each round what listed its active vertices, their direction, and their number."""
+        """Return fields of `ProgramStats`: of each round what listed its active vertices, their direction, and their number."""
         found = self.state[:_LOG]
         entries = self.state[_LOG : _LOG + int(found[_ROUNDS])]
         sweeps = self.many_active >= 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import InvalidArgumentError, MissingPackageError
-from ...runtime.stats import LaunchStats
+from .stats import ProgramStats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,12 +18,12 @@ __all__ = ["draw_pattern"]
 _COLORS = {"online": "C0", "ballot": "C1", "none": "C2"}
 
 
-def draw_pattern(runs: Mapping[str, LaunchStats]) -> Figure:
+def draw_pattern(runs: Mapping[str, ProgramStats]) -> Figure:
     """Draw the frontier of each round over the rounds, coloured by the filter that listed it; crosses are rounds that pull.
 
     Parameters
     ----------
-    runs : mapping of str to LaunchStats
+    runs : mapping of str to ProgramStats
         What `Program.run` has returned, by names for the panels.
 
     Returns

@@ -18,7 +18,6 @@ from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
 from ...runtime.buckets import check_buckets
 from ...runtime.launch_options import LaunchOptions
-from ...runtime.stats import LaunchStats
 from ...support.validation import (
     as_host_array,
     check_bool,
@@ -32,6 +31,7 @@ from .combine import Combine
 from .dense import run_dense
 from .frontier import BINS, UNLIMITED
 from .runs import BUCKETS, Request, run_in_rounds, run_relaxed
+from .stats import ProgramStats
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
@@ -163,7 +163,7 @@ class Program:
         delta: float | Literal["auto"] | None = None,
         worker: str | None = None,
         **launch_options: Unpack[LaunchOptions],
-    ) -> LaunchStats:
+    ) -> ProgramStats:
         """Run the program until no vertex is active; `metadata` is changed in place.
 
         Parameters
@@ -222,7 +222,7 @@ class Program:
 
         Returns
         -------
-        LaunchStats
+        ProgramStats
             Of rounds, with an entry for each of the first 65,536 of them in `filters` (what listed its active vertices; "none"
             if it is topology-driven), `directions` and `frontiers` (how many they were). `stopped` says that `rounds` were over
             before its end.

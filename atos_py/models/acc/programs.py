@@ -15,9 +15,9 @@ from ...arrays.array import Array, asarray
 from ...arrays.filled import full
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
-from ...runtime.stats import LaunchStats
 from .combine import MIN, SUBTRACT, SUM, VOTE, Combine
 from .program import Program
+from .stats import ProgramStats
 
 __all__ = ["bfs", "connected_components", "k_core", "pagerank", "reachable", "sssp", "weighted_sums"]
 
@@ -66,7 +66,7 @@ WEIGHTED_SUMS = Program(weighted_value, SUM, active=lambda before, after: True, 
 REACHABLE = Program(own_value, Combine(lambda a, b: a | b, neutral=0, idempotent=True))
 
 
-def bfs(graph: Graph, source: ArrayLike, **options: Any) -> tuple[Array, LaunchStats]:
+def bfs(graph: Graph, source: ArrayLike, **options: Any) -> tuple[Array, ProgramStats]:
     """Return the edges on the shortest path from a source to every vertex, uint32, the largest value where there is none.
 
     Examples
@@ -82,7 +82,7 @@ def bfs(graph: Graph, source: ArrayLike, **options: Any) -> tuple[Array, LaunchS
     return depth, BFS.run(graph, depth, start=source, **options)
 
 
-def sssp(graph: Graph, source: int, *, dtype: Any = np.float32, **options: Any) -> tuple[Array, LaunchStats]:
+def sssp(graph: Graph, source: int, *, dtype: Any = np.float32, **options: Any) -> tuple[Array, ProgramStats]:
     """Return the length of the shortest path from a vertex to every vertex, infinite where there is none.
 
     Examples
@@ -97,7 +97,7 @@ def sssp(graph: Graph, source: int, *, dtype: Any = np.float32, **options: Any) 
     return distance, SSSP.run(graph, distance, start=source, **options)
 
 
-def connected_components(graph: Graph, **options: Any) -> tuple[Array, LaunchStats]:
+def connected_components(graph: Graph, **options: Any) -> tuple[Array, ProgramStats]:
     """Return the smallest vertex of the component of every vertex, uint32, where edges are taken in either direction.
 
     Examples
@@ -110,7 +110,7 @@ def connected_components(graph: Graph, **options: Any) -> tuple[Array, LaunchSta
     return label, COMPONENTS.run(graph.to_symmetric(), label, **options)
 
 
-def k_core(graph: Graph, k: int, **options: Any) -> tuple[NDArray[np.bool_], LaunchStats]:
+def k_core(graph: Graph, k: int, **options: Any) -> tuple[NDArray[np.bool_], ProgramStats]:
     """Return which vertices are in the k-core of an undirected graph without loops: each has k edges or more to others in it.
 
     The program of the paper's authors keeps vertices with more than K edges, and so finds the core of K + 1.
@@ -128,7 +128,7 @@ def k_core(graph: Graph, k: int, **options: Any) -> tuple[NDArray[np.bool_], Lau
     return degree.to_numpy() >= k, stats
 
 
-def pagerank(graph: Graph, damping: float = 0.85, tolerance: float = 1e-4, **options: Any) -> tuple[NDArray[Any], LaunchStats]:
+def pagerank(graph: Graph, damping: float = 0.85, tolerance: float = 1e-4, **options: Any) -> tuple[NDArray[Any], ProgramStats]:
     """Return the PageRank of every vertex, float32 with the sum 1; the sum of its errors is about `tolerance` at most.
 
     The metadata is what each out-edge carries: rank / degree.
@@ -148,7 +148,7 @@ def pagerank(graph: Graph, damping: float = 0.85, tolerance: float = 1e-4, **opt
     return (rank / rank.sum()).astype(np.float32), stats
 
 
-def weighted_sums(graph: Graph, values: ArrayLike, *, rounds: int = 1, **options: Any) -> tuple[Array, LaunchStats]:
+def weighted_sums(graph: Graph, values: ArrayLike, *, rounds: int = 1, **options: Any) -> tuple[Array, ProgramStats]:
     """Return ``A.T @ ... @ A.T @ values``, A the matrix of weights: a product with it, or as many as there are rounds.
 
     The paper's authors call several of them belief propagation, which they are not.
@@ -164,7 +164,7 @@ def weighted_sums(graph: Graph, values: ArrayLike, *, rounds: int = 1, **options
     return sums, WEIGHTED_SUMS.run(graph, sums, rounds=rounds, **options)
 
 
-def reachable(graph: Graph, sources: ArrayLike, **options: Any) -> tuple[Array, LaunchStats]:
+def reachable(graph: Graph, sources: ArrayLike, **options: Any) -> tuple[Array, ProgramStats]:
     """Return from which of up to 63 sources there is a path to each vertex: bit k stands for the k-th, in ascending order.
 
     Examples

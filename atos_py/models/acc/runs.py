@@ -6,7 +6,6 @@ stops it, and the host launches the kernel that has it. All kernels have tasks o
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,8 +21,8 @@ from ...graph.graph import Graph
 from ...operators.ranges import mixed_item_dtype
 from ...runtime.launch_options import LaunchOptions
 from ...runtime.queue import Queue
-from ...runtime.stats import LaunchStats
 from .frontier import DONE, PULL, PUSH, UNLIMITED, Frontier, end_frontier_round, make_frontier
+from .stats import ProgramStats, as_program_stats
 from .tasks import make_tasks
 
 __all__ = ["BUCKETS", "Request", "run_in_rounds", "run_relaxed", "turned"]
@@ -62,7 +61,7 @@ def turned(graph: Graph) -> Graph:
     return graph if graph.weights is None and graph.is_symmetric() else graph.transpose()
 
 
-def run_relaxed(asked: Request) -> LaunchStats:
+def run_relaxed(asked: Request) -> ProgramStats:
     """Push without rounds, every vertex as soon as a worker is free; with `delta`, in the order of their metadata."""
     graph, metadata, n, combine = asked.graph, asked.metadata, asked.graph.num_vertices, asked.program.combine
     # Only the last value of a vertex is sent, by items that have it. In a search from a few vertices by number of edges most
@@ -82,10 +81,10 @@ def run_relaxed(asked: Request) -> LaunchStats:
     launches = LaunchSequence(asked.program.name, queue, asked.options, asked.worker)
     tasks, _, _ = make_tasks(asked.program, metadata.dtype, asked.unroll, False, asked.delta is not None, with_values)
     launches.launch(items[:0], tasks[0], Frontier(graph, None, metadata, None), *asked.args, defaults=_WIDE if widens else {})
-    return launches.total()
+    return as_program_stats(launches.total())
 
 
-def run_in_rounds(asked: Request) -> LaunchStats:
+def run_in_rounds(asked: Request) -> ProgramStats:
     """Run a program with barriers, by as few launches as `fuse` allows, and return its statistics with those of the rounds."""
     graph, metadata, direction, n = asked.graph, asked.metadata, asked.direction, asked.graph.num_vertices
     tasks, stubs, fold = make_tasks(asked.program, metadata.dtype, asked.unroll, asked.stores)
@@ -114,4 +113,4 @@ def run_in_rounds(asked: Request) -> LaunchStats:
         mode = run.mode
     stats = launches.total(asked.program.name)
     counts = {name: count for name, count in stats.tasks_run_by.items() if count}  # without those that were left out
-    return replace(stats, tasks_run_by=counts, **run.log())
+    return as_program_stats(stats, tasks_run_by=counts, **run.log())

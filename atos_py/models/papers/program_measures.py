@@ -24,7 +24,8 @@ from ...runtime.stats import COUNTED, LaunchStats
 from ...runtime.trace import format_digits
 from ...support.validation import check_int
 from ...tools.tables import write_csv, write_markdown
-from ..acc import MIN, Program, draw_pattern, programs
+from ..acc import MIN, Program, ProgramStats, draw_pattern, programs
+from ..acc.stats import as_program_stats
 from .reproduce import Progress, choose_source, make_directory
 
 __all__ = ["Measure", "Paper", "Row", "Run", "Subject", "run_bfs_by_minimum", "run_measures", "run_sssp"]
@@ -96,7 +97,7 @@ def run_measures(paper: Paper, out: Path, graphs: Iterable[tuple[str, Graph]], r
     for name, given in graphs:
         if not given.num_vertices:
             raise InvalidArgumentError(f"graph {name!r} has no vertices: give one with some")
-        patterns: dict[str, LaunchStats] = {}
+        patterns: dict[str, ProgramStats] = {}
         subject = _make_subject(given)
         own = {measure: each for measure, each in paper.measures.items() if measure not in paper.same_runs}
         cells = [(measure, p, v) for measure, each in own.items() for p in each.programs for v in each.variants]
@@ -126,14 +127,15 @@ def _make_subject(given: Graph) -> Subject:
     return Subject(graph, weighted, host, weighted.to("cpu"), choose_source(graph, host))
 
 
-def _run_median(run: Run, subject: Subject, repeat: int, options: dict[str, Any]) -> LaunchStats:
+def _run_median(run: Run, subject: Subject, repeat: int, options: dict[str, Any]) -> ProgramStats:
+    """Return the statistics of one of several runs; what is no program in the model of SIMD-X has no log of rounds."""
     run(subject, options)
-    results = [run(subject, options) for _ in range(repeat)]
+    results = [as_program_stats(run(subject, options)) for _ in range(repeat)]
     middle = statistics.median_low([stats.milliseconds for stats in results])
     return next(stats for stats in results if stats.milliseconds == middle)
 
 
-def _describe(measure: str, program: str, graph: str, variant: str, stats: LaunchStats) -> dict[str, Any]:
+def _describe(measure: str, program: str, graph: str, variant: str, stats: ProgramStats) -> dict[str, Any]:
     return {
         "measure": measure,
         "program": program,

@@ -17,6 +17,7 @@ from atos_py import acc
 from atos_py.acc import programs
 from atos_py.errors import LaunchTimeoutError, VerificationError
 from atos_py.graph.kept import kept
+from atos_py.models.acc.stats import as_program_stats
 from atos_py.operators import long_rows
 
 
@@ -311,6 +312,21 @@ def test_programs_are_short():
         if isinstance(node, ast.FunctionDef):
             code = node.body[1:] if isinstance(node.body[0], ast.Expr) else node.body
             assert sum(part.end_lineno - part.lineno + 1 for part in code) + 1 <= 15, node.name
+
+
+def test_the_log_of_rounds_is_in_the_statistics(social):
+    """Which are those of a launch otherwise; several are added up as those of launches are."""
+    _, stats = programs.bfs(social, 0)
+    assert isinstance(stats, atos.LaunchStats)
+    assert len(stats.filters) == len(stats.directions) == len(stats.frontiers) == stats.rounds > 1
+    assert stats.to_dict()["frontiers"] == stats.frontiers
+    assert isinstance(acc.ProgramStats.total([stats, stats]), acc.ProgramStats)
+    plain = atos.bfs(social, 0).stats
+    assert not hasattr(plain, "frontiers")
+    again = as_program_stats(plain, stopped=True)
+    assert (again.frontiers, again.tasks_run, again.stopped) == ((), plain.tasks_run, True)
+    assert as_program_stats(stats) == stats
+    assert programs.sssp(social, 0, barrier=False)[1].frontiers == ()
 
 
 def count_code(path: Path) -> int:
