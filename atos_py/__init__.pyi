@@ -33,8 +33,6 @@ from .algorithms.core_number import verify_core_number as verify_core_number
 from .algorithms.count_triangles import TriangleResult as TriangleResult
 from .algorithms.count_triangles import count_triangles as count_triangles
 from .algorithms.count_triangles import verify_triangles as verify_triangles
-from .algorithms.dynamic_bfs import DynamicBFS as DynamicBFS
-from .algorithms.dynamic_components import DynamicComponents as DynamicComponents
 from .algorithms.k_core import k_core as k_core
 from .algorithms.k_core import verify_k_core as verify_k_core
 from .algorithms.label_propagation import LabelResult as LabelResult
@@ -113,9 +111,11 @@ from .core.devices import devices as devices
 from .core.devices import release_memory as release_memory
 from .errors import *
 from .graph import generate as generate
-from .graph.dynamic_graph import DynamicGraph as DynamicGraph
 from .graph.graph import Graph as Graph
 from .graph.partition import Partition as Partition
+from .models.dynamic.dynamic_bfs import DynamicBFS as DynamicBFS
+from .models.dynamic.dynamic_components import DynamicComponents as DynamicComponents
+from .models.dynamic.dynamic_graph import DynamicGraph as DynamicGraph
 from .runtime.launch_options import LaunchOptions as LaunchOptions
 from .runtime.queue import Queue as Queue
 from .runtime.run import Run as Run

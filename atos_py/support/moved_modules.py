@@ -13,6 +13,13 @@ __all__ = ["MOVED", "find_moved_modules"]
 #: Where a package or a module is now, by the name under which releases up to 0.2 have it.
 MOVED = {
     "atos_py.acc": "atos_py.models.acc",
+    "atos_py.algorithms.dynamic_bfs": "atos_py.models.dynamic.dynamic_bfs",
+    "atos_py.algorithms.dynamic_components": "atos_py.models.dynamic.dynamic_components",
+    "atos_py.graph.dynamic_graph": "atos_py.models.dynamic.dynamic_graph",
+    "atos_py.graph.row_deletion": "atos_py.models.dynamic.row_deletion",
+    "atos_py.graph.row_edits": "atos_py.models.dynamic.row_edits",
+    "atos_py.graph.row_keys": "atos_py.models.dynamic.row_keys",
+    "atos_py.graph.row_lists": "atos_py.models.dynamic.row_lists",
     "atos_py.nx_backend": "atos_py.models.nx_backend",
     "atos_py.runtime.pattern": "atos_py.models.acc.pattern",
 }

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.array import Array, empty
-from ..compile.atomics import atomic_add
-from ..compile.task import task
-from ..operators.ranges import range_items
-from ..runtime.queue import Queue
+from ...arrays.array import Array, empty
+from ...compile.atomics import atomic_add
+from ...compile.task import task
+from ...operators.ranges import range_items
+from ...runtime.queue import Queue
 from .row_lists import BAD, EDGES_PER_ITEM
 
 __all__ = ["make_keys", "sort_by_digit", "sort_keys", "source_of"]

@@ -9,19 +9,21 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays.array import Array, asarray, empty, zeros
-from ..arrays.compute import compute, on_gpu
-from ..compile.task import Task
-from ..core.devices import Device
-from ..core.devices import device as device_of
-from ..errors import InvalidArgumentError, UnsupportedTypeError
-from ..operators.ranges import range_items
-from ..runtime.queue import Queue
-from ..support.host_memory import host_memory_for
-from ..support.validation import check_bool, check_int
-from .csr import indptr_dtype
-from .graph import Graph
-from .graph_arrays import check_graph
+from ...arrays.array import Array, asarray, empty, zeros
+from ...arrays.compute import compute, on_gpu
+from ...compile.task import Task
+from ...core.devices import Device
+from ...core.devices import device as device_of
+from ...errors import InvalidArgumentError, UnsupportedTypeError
+from ...graph.csr import indptr_dtype
+from ...graph.graph import Graph
+from ...graph.graph_arrays import check_graph
+from ...graph.symmetry import remember_symmetric
+from ...graph.weights import weight_dtype
+from ...operators.ranges import range_items
+from ...runtime.queue import Queue
+from ...support.host_memory import host_memory_for
+from ...support.validation import check_bool, check_int
 from .row_deletion import DELETION, Deletion
 from .row_edits import (
     LEAST_ROOM,
@@ -37,8 +39,6 @@ from .row_edits import (
 )
 from .row_keys import make_keys, sort_by_digit, sort_keys
 from .row_lists import BAD, EDGES_PER_ITEM, FOUND, make_state, num_row_items
-from .symmetry import remember_symmetric
-from .weights import weight_dtype
 
 __all__ = ["DynamicGraph"]
 

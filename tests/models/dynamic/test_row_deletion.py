@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from thread_teams import run_teams
 
-from atos_py.graph import row_deletion
-from atos_py.graph.row_edits import DynamicRows
+from atos_py.models.dynamic import row_deletion
+from atos_py.models.dynamic.row_edits import DynamicRows
 
 FIRST, SOURCE = 37, 5  # of the row
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.array import Array, zeros
-from ..compile.atomics import atomic_add
-from ..compile.task import Task
-from ..core.devices import Device
-from ..operators.range_takers import ask_for_range
-from ..operators.row_map import by_team
+from ...arrays.array import Array, zeros
+from ...compile.atomics import atomic_add
+from ...compile.task import Task
+from ...core.devices import Device
+from ...operators.range_takers import ask_for_range
+from ...operators.row_map import by_team
 
 __all__ = [
     "BAD",

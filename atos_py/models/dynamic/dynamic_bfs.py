@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays.array import Array, asarray, empty, zeros
-from ..compile.atomics import atomic_min
-from ..compile.task import task
-from ..errors import UnsupportedTypeError
-from ..graph.dynamic_graph import DynamicGraph
-from ..operators.ranges import VERTICES_PER_ITEM, range_items, split_range
-from ..operators.vertex_map import vertex_sums
-from ..runtime.queue import Queue
-from ..support.host_memory import host_memory_for
-from .arguments import check_sources
-from .bfs.api import bfs
-from .bfs.tasks import UNREACHED
+from ...algorithms.arguments import check_sources
+from ...algorithms.bfs.api import bfs
+from ...algorithms.bfs.tasks import UNREACHED
+from ...arrays.array import Array, asarray, empty, zeros
+from ...compile.atomics import atomic_min
+from ...compile.task import task
+from ...errors import UnsupportedTypeError
+from ...operators.ranges import VERTICES_PER_ITEM, range_items, split_range
+from ...operators.vertex_map import vertex_sums
+from ...runtime.queue import Queue
+from ...support.host_memory import host_memory_for
+from .dynamic_graph import DynamicGraph
 
 __all__ = ["DynamicBFS"]
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compile.atomics import atomic_add
-from ..compile.task import task
+from ...compile.atomics import atomic_add
+from ...compile.task import task
 from .row_edits import UNDER_WAY, DynamicRows, copy_element
 from .row_keys import source_of
 from .row_lists import EDGES_PER_ITEM, FOUND, GROUP, STAGE, append_all, by_length, every, pushing

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from thread_teams import run_teams
 
-from atos_py.graph import row_edits, row_lists
+from atos_py.models.dynamic import row_edits, row_lists
 
 VERTICES, EDGES = 50, 1500
 

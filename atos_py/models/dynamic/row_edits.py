@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.array import Array
-from ..compile.atomics import atomic_add
-from ..compile.task import task
+from ...arrays.array import Array
+from ...compile.atomics import atomic_add
+from ...compile.task import task
 from .row_lists import BAD, EDGES_PER_ITEM, FOUND, GROUP, LISTED, MOST_ITEMS, STAGE, append_all, by_length, every, pushing
 
 __all__ = [

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.array import Array, empty, zeros
-from ..compile.atomics import atomic_add
-from ..compile.task import task
-from ..errors import UnsupportedTypeError
-from ..graph.dynamic_graph import DynamicGraph
-from ..operators.connect import ALL_EDGES, COUNT, NOTES, choose_largest, connecting, sampled_edges
-from ..operators.ranges import VERTICES_PER_ITEM, split_range
-from ..operators.row_map import row_queue
-from ..operators.union_find import find_root, root_of, unite
-from ..runtime.queue import Queue
-from ..support.host_memory import host_memory_for
-from .launch_sequence import LaunchSequence
+from ...algorithms.launch_sequence import LaunchSequence
+from ...arrays.array import Array, empty, zeros
+from ...compile.atomics import atomic_add
+from ...compile.task import task
+from ...errors import UnsupportedTypeError
+from ...operators.connect import ALL_EDGES, COUNT, NOTES, choose_largest, connecting, sampled_edges
+from ...operators.ranges import VERTICES_PER_ITEM, split_range
+from ...operators.row_map import row_queue
+from ...operators.union_find import find_root, root_of, unite
+from ...runtime.queue import Queue
+from ...support.host_memory import host_memory_for
+from .dynamic_graph import DynamicGraph
 
 __all__ = ["DynamicComponents"]
 

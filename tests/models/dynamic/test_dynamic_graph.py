@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import atos_py as atos
 from atos_py.errors import InvalidArgumentError, TaskCompileError, UnsupportedTypeError
-from atos_py.graph.row_deletion import DELETION
-from atos_py.graph.row_edits import insertion
-from atos_py.graph.row_keys import sort_keys
+from atos_py.models.dynamic.row_deletion import DELETION
+from atos_py.models.dynamic.row_edits import insertion
+from atos_py.models.dynamic.row_keys import sort_keys
 
 DEVICES = [
     pytest.param("cpu"),
