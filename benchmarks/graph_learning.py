@@ -175,7 +175,7 @@ def time_products(device: str, sizes: dict[str, Any], repeat: int) -> None:
             theirs = (torch_product if device == "cuda" else scipy_product)(host, x)
             times = timed(lambda dense=dense, graph=graph: atos.spmm(graph, dense), theirs, repeat)  # type: ignore[misc]
             check_rows(host, x, atos.spmm(graph, dense))
-            with mock.patch("atos_py.algorithms.spmm.feature_gather", one_by_one):
+            with mock.patch("atos_py.models.learning.spmm.feature_gather", one_by_one):
                 unpipelined, *_ = timed(lambda dense=dense, graph=graph: atos.spmm(graph, dense), None, max(2, repeat // 3))  # type: ignore[misc]
             total = atos.zeros(x.shape, device=device)
             maps = features.Maps(graph, k, Sums(graph.weights, dense, total))

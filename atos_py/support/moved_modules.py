@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -13,8 +12,14 @@ __all__ = ["MOVED", "find_moved_modules"]
 #: Where a package or a module is now, by the name under which releases up to 0.2 have it.
 MOVED = {
     "atos_py.acc": "atos_py.models.acc",
+    "atos_py.algorithms.als": "atos_py.models.learning.als",
+    "atos_py.algorithms.belief_propagation": "atos_py.models.learning.belief_propagation",
     "atos_py.algorithms.dynamic_bfs": "atos_py.models.dynamic.dynamic_bfs",
     "atos_py.algorithms.dynamic_components": "atos_py.models.dynamic.dynamic_components",
+    "atos_py.algorithms.label_spreading": "atos_py.models.learning.label_spreading",
+    "atos_py.algorithms.linear_certificate": "atos_py.models.learning.linear_certificate",
+    "atos_py.algorithms.manifold_ranking": "atos_py.models.learning.manifold_ranking",
+    "atos_py.algorithms.spmm": "atos_py.models.learning.spmm",
     "atos_py.graph.dynamic_graph": "atos_py.models.dynamic.dynamic_graph",
     "atos_py.graph.row_deletion": "atos_py.models.dynamic.row_deletion",
     "atos_py.graph.row_edits": "atos_py.models.dynamic.row_edits",
@@ -25,21 +30,23 @@ MOVED = {
 }
 
 
+#: Old names that are public paths as well: a module there hands on the names.
+_PUBLIC = {"atos_py.acc", "atos_py.nx_backend"}
+
+
 def _name_now(name: str) -> str | None:
-    """Return what a module is called now that has moved by itself, or with the package around it."""
+    """Return what a module is called now that has moved, by itself or with the package around it."""
+    if not name.startswith("atos_py.") or name in _PUBLIC:
+        return None
     return next((now + name[len(old) :] for old, now in MOVED.items() if f"{name}.".startswith(f"{old}.")), None)
 
 
 class _MovedModules:
-    """Finder and loader of modules by their old names.
-
-    A module is the same under both. The old name of a package stands for a module that has all names of the package, but no
-    files: what it has there would be loaded once more.
-    """
+    """Finder and loader of modules by their old names: the module is the same under both."""
 
     @staticmethod
     def find_spec(name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
-        return ModuleSpec(name, _MovedModules, is_package=True) if _name_now(name) else None  # type: ignore[arg-type]
+        return ModuleSpec(name, _MovedModules) if _name_now(name) else None  # type: ignore[arg-type]
 
     @staticmethod
     def create_module(_spec: ModuleSpec) -> ModuleType | None:
@@ -47,13 +54,9 @@ class _MovedModules:
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:
-        now = import_module(_name_now(module.__name__) or "")
-        if hasattr(now, "__path__"):
-            module.__getattr__ = partial(getattr, now)  # type: ignore[method-assign]
-        else:
-            sys.modules[module.__name__] = now
+        sys.modules[module.__name__] = import_module(_name_now(module.__name__) or "")
 
 
 def find_moved_modules() -> None:
-    """Have Python's import find modules by their old names, after all that are where their names say."""
-    sys.meta_path.append(_MovedModules)  # type: ignore[arg-type]
+    """Have Python's import find modules by old names, before it takes what is left of a folder for a package."""
+    sys.meta_path.insert(0, _MovedModules)  # type: ignore[arg-type]

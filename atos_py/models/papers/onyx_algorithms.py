@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...algorithms.manifold_ranking import manifold_ranking, multimodal
 from ...arrays.array import asarray, zeros
 from ...compile.atomics import atomic_add
 from ...compile.random_numbers import random
@@ -19,6 +18,7 @@ from ...features import Maps, propagate_labels, together
 from ...graph.graph import Graph
 from ...linalg.matrices import solve
 from ...linalg.vectors import any_updated, logsumexp
+from ..learning.manifold_ranking import manifold_ranking, multimodal
 
 __all__ = [
     *("ALPHAS", "ITERATIONS", "K", "MODES", "RIDGE", "UNLIKE"),

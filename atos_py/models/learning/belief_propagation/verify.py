@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ...compile.host_kernels import compile_kernel, even_rows, parallel_map
-from ...errors import VerificationError
-from ...graph.graph import Graph
-from ...graph.graph_arrays import check_graph
-from ...support.host_memory import host_memory_for
-from ...support.validation import check_float
+from ....compile.host_kernels import compile_kernel, even_rows, parallel_map
+from ....errors import VerificationError
+from ....graph.graph import Graph
+from ....graph.graph_arrays import check_graph
+from ....support.host_memory import host_memory_for
+from ....support.validation import check_float
 from ..linear_certificate import host_features
 from .api import read_potentials
 

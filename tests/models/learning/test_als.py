@@ -11,10 +11,10 @@ import scipy.sparse as sp
 from thread_teams import run_teams
 
 import atos_py as atos
-from atos_py.algorithms.als import normal_equations
-from atos_py.algorithms.als.normal_equations import shape_of
-from atos_py.algorithms.als.tasks import Side
 from atos_py.errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
+from atos_py.models.learning.als import normal_equations
+from atos_py.models.learning.als.normal_equations import shape_of
+from atos_py.models.learning.als.tasks import Side
 
 
 def planted(num_users: int = 300, num_items: int = 120, rank: int = 4, noise: float = 0.3) -> tuple[Any, Any, Any]:

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...compile.local_array import local_array
-from ...compile.vector_access import WIDTH, load4
+from ....compile.local_array import local_array
+from ....compile.vector_access import WIDTH, load4
 
 __all__ = ["Shape", "make_accumulate", "shape_of"]
 

@@ -9,10 +9,10 @@ import pytest
 import scipy.sparse as sp
 
 import atos_py as atos
-from atos_py.algorithms import spmm
-from atos_py.algorithms.spmm import _neighbour4, _store4, _weighted_neighbour4
 from atos_py.errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
 from atos_py.graph.row_lengths import rows_of
+from atos_py.models.learning import spmm
+from atos_py.models.learning.spmm import _neighbour4, _store4, _weighted_neighbour4
 from atos_py.operators.feature_gather import feature_gather
 
 
@@ -84,7 +84,7 @@ def test_an_edge_at_a_time(device, monkeypatch):
         made.append(feature_gather(*args, pipelined=False, **more))
         return made[-1]
 
-    monkeypatch.setattr("atos_py.algorithms.spmm.feature_gather", one_by_one)
+    monkeypatch.setattr("atos_py.models.learning.spmm.feature_gather", one_by_one)
     atos.verify_spmm(graph, x, atos.spmm(graph, x))
     assert len(made) == 1
 

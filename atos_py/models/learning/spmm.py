@@ -11,19 +11,19 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.array import Array, asarray, empty, to_host
-from ..arrays.array_library import as_library, library_of
-from ..compile.host_kernels import compile_kernel, even_rows, parallel_map
-from ..compile.vector_access import WIDTH, load4, store4
-from ..errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
-from ..graph.csr import CSR
-from ..graph.graph import Graph
-from ..graph.graph_arrays import check_graph
-from ..graph.row_lengths import rows_of
-from ..operators.feature_gather import MOST_FEATURES, RANGES_AT_ONCE, feature_gather, gather_items
-from ..runtime.queue import Queue
-from ..support.host_memory import host_memory_for
-from ..support.validation import as_host_array
+from ...arrays.array import Array, asarray, empty, to_host
+from ...arrays.array_library import as_library, library_of
+from ...compile.host_kernels import compile_kernel, even_rows, parallel_map
+from ...compile.vector_access import WIDTH, load4, store4
+from ...errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
+from ...graph.csr import CSR
+from ...graph.graph import Graph
+from ...graph.graph_arrays import check_graph
+from ...graph.row_lengths import rows_of
+from ...operators.feature_gather import MOST_FEATURES, RANGES_AT_ONCE, feature_gather, gather_items
+from ...runtime.queue import Queue
+from ...support.host_memory import host_memory_for
+from ...support.validation import as_host_array
 
 __all__ = ["dense_rows", "spmm", "verify_spmm"]
 

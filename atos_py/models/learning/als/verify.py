@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ...compile.host_kernels import compile_kernel, even_rows, parallel_map
-from ...core.devices import device
-from ...errors import VerificationError
-from ...support.host_memory import host_memory_for
-from ...support.validation import check_bool, check_float
+from ....compile.host_kernels import compile_kernel, even_rows, parallel_map
+from ....core.devices import device
+from ....errors import VerificationError
+from ....support.host_memory import host_memory_for
+from ....support.validation import check_bool, check_float
 from ..linear_certificate import host_features
 from .api import read_ratings
 

@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays.array import Array, asarray, to_host, zeros
-from ...compile.random_numbers import random
-from ...core.devices import Device
-from ...core.devices import device as device_of
-from ...errors import InvalidArgumentError, UnsupportedTypeError
-from ...graph.csr import MAX_VERTICES
-from ...graph.graph import Graph
-from ...operators.feature_gather import MOST_FEATURES
-from ...operators.ranges import range_items
-from ...runtime.queue import Queue
-from ...support.host_memory import host_memory_for
-from ...support.validation import as_host_array, check_bool, check_float, check_int
+from ....arrays.array import Array, asarray, to_host, zeros
+from ....compile.random_numbers import random
+from ....core.devices import Device
+from ....core.devices import device as device_of
+from ....errors import InvalidArgumentError, UnsupportedTypeError
+from ....graph.csr import MAX_VERTICES
+from ....graph.graph import Graph
+from ....operators.feature_gather import MOST_FEATURES
+from ....operators.ranges import range_items
+from ....runtime.queue import Queue
+from ....support.host_memory import host_memory_for
+from ....support.validation import as_host_array, check_bool, check_float, check_int
 from .normal_equations import shape_of
 from .tasks import ROWS_OF_GRAM, Side, gram_tasks, solve_task
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.array import to_host
-from ..compile.host_kernels import compile_kernel, even_rows, parallel_map
-from ..errors import InvalidArgumentError, VerificationError
-from ..graph.graph import Graph
-from ..support.validation import as_host_array, check_float
+from ...arrays.array import to_host
+from ...compile.host_kernels import compile_kernel, even_rows, parallel_map
+from ...errors import InvalidArgumentError, VerificationError
+from ...graph.graph import Graph
+from ...support.validation import as_host_array, check_float
 
 __all__ = ["check_distance", "host_features", "row_sums", "unit_roundoff"]
 

@@ -1,0 +1,1 @@
+"""Learning on graphs: algorithms of vectors of numbers on vertices and edges."""
