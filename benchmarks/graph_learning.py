@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 import atos_py as atos
 from atos_py import features
 from atos_py.graph.spec import graph_of
-from atos_py.operators.feature_gather import feature_gather
+from atos_py.models.learning.feature_gather import feature_gather
 
 SIZES: dict[str, dict[str, Any]] = {
     "cuda": {

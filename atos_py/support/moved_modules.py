@@ -20,18 +20,21 @@ MOVED = {
     "atos_py.algorithms.linear_certificate": "atos_py.models.learning.linear_certificate",
     "atos_py.algorithms.manifold_ranking": "atos_py.models.learning.manifold_ranking",
     "atos_py.algorithms.spmm": "atos_py.models.learning.spmm",
+    "atos_py.features": "atos_py.models.learning.features",
     "atos_py.graph.dynamic_graph": "atos_py.models.dynamic.dynamic_graph",
     "atos_py.graph.row_deletion": "atos_py.models.dynamic.row_deletion",
     "atos_py.graph.row_edits": "atos_py.models.dynamic.row_edits",
     "atos_py.graph.row_keys": "atos_py.models.dynamic.row_keys",
+    "atos_py.graph.row_lengths": "atos_py.models.learning.row_lengths",
     "atos_py.graph.row_lists": "atos_py.models.dynamic.row_lists",
     "atos_py.nx_backend": "atos_py.models.nx_backend",
+    "atos_py.operators.feature_gather": "atos_py.models.learning.feature_gather",
     "atos_py.runtime.pattern": "atos_py.models.acc.pattern",
 }
 
 
 #: Old names that are public paths as well: a module there hands on the names.
-_PUBLIC = {"atos_py.acc", "atos_py.nx_backend"}
+_PUBLIC = {"atos_py.acc", "atos_py.features", "atos_py.nx_backend"}
 
 
 def _name_now(name: str) -> str | None:

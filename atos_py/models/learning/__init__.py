@@ -1,1 +1,1 @@
-"""Learning on graphs: algorithms of vectors of numbers on vertices and edges."""
+"""Learning on graphs: maps of functions of vectors of numbers on vertices and edges, and algorithms made of them."""

@@ -19,18 +19,18 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ...arrays.array import Array, asarray, empty, to_host, zeros
 from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError, UnsupportedTypeError
-from ...features.change_driven import fixed_point
-from ...features.functions import together
-from ...features.maps import Maps
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
 from ...graph.strength import out_strength
 from ...graph.symmetric_weights import has_symmetric_weights
 from ...linalg.vectors import normalize
-from ...operators.feature_gather import MOST_FEATURES
 from ...runtime.launch_options import LaunchOptions
 from ...support.host_memory import host_memory_for
 from ...support.validation import as_dtype, as_host_array, check_float
+from .feature_gather import MOST_FEATURES
+from .features.change_driven import fixed_point
+from .features.functions import together
+from .features.maps import Maps
 from .linear_certificate import check_distance, host_features, row_sums, unit_roundoff
 
 if TYPE_CHECKING:

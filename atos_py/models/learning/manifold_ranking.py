@@ -17,15 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 from ...arrays.array import Array, asarray, empty, to_host, zeros
 from ...compile.atomics import atomic_add
 from ...errors import InvalidArgumentError
-from ...features.change_driven import FixedPoint, fixed_point
-from ...features.functions import check_features
-from ...features.maps import Maps
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
 from ...graph.strength import LEAST, MOST
 from ...runtime.launch_options import LaunchOptions
 from ...support.host_memory import host_memory_for
 from ...support.validation import as_host_array
+from .features.change_driven import FixedPoint, fixed_point
+from .features.functions import check_features
+from .features.maps import Maps
 from .label_spreading import check_alpha
 from .linear_certificate import check_distance, host_features, row_sums, unit_roundoff
 from .spmm import dense_rows

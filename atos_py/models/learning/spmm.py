@@ -19,11 +19,11 @@ from ...errors import InvalidArgumentError, UnsupportedTypeError, VerificationEr
 from ...graph.csr import CSR
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
-from ...graph.row_lengths import rows_of
-from ...operators.feature_gather import MOST_FEATURES, RANGES_AT_ONCE, feature_gather, gather_items
 from ...runtime.queue import Queue
 from ...support.host_memory import host_memory_for
 from ...support.validation import as_host_array
+from .feature_gather import MOST_FEATURES, RANGES_AT_ONCE, feature_gather, gather_items
+from .row_lengths import rows_of
 
 __all__ = ["dense_rows", "spmm", "verify_spmm"]
 

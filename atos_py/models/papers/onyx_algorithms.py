@@ -14,10 +14,10 @@ import numpy as np
 from ...arrays.array import asarray, zeros
 from ...compile.atomics import atomic_add
 from ...compile.random_numbers import random
-from ...features import Maps, propagate_labels, together
 from ...graph.graph import Graph
 from ...linalg.matrices import solve
 from ...linalg.vectors import any_updated, logsumexp
+from ..learning.features import Maps, propagate_labels, together
 from ..learning.manifold_ranking import manifold_ranking, multimodal
 
 __all__ = [

@@ -24,10 +24,10 @@ import numpy as np
 from ...arrays.array import asarray, zeros
 from ...compile.atomics import atomic_add
 from ...errors import DeviceError, FileWriteError
-from ...features import Maps, together
 from ...graph.graph import Graph
-from ...operators.feature_gather import team_size
 from ...support.validation import check_int
+from ..learning.feature_gather import team_size
+from ..learning.features import Maps, together
 from .nsight_compute import command_of_profiler, count
 from .onyx_algorithms import (
     ITERATIONS,

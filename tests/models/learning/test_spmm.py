@@ -10,10 +10,10 @@ import scipy.sparse as sp
 
 import atos_py as atos
 from atos_py.errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
-from atos_py.graph.row_lengths import rows_of
 from atos_py.models.learning import spmm
+from atos_py.models.learning.feature_gather import feature_gather
+from atos_py.models.learning.row_lengths import rows_of
 from atos_py.models.learning.spmm import _neighbour4, _store4, _weighted_neighbour4
-from atos_py.operators.feature_gather import feature_gather
 
 
 def uneven(weighted: bool, device: atos.Device) -> tuple[atos.Graph, sp.csr_matrix]:

@@ -23,11 +23,11 @@ from ....core.devices import device as device_of
 from ....errors import InvalidArgumentError, UnsupportedTypeError
 from ....graph.csr import MAX_VERTICES
 from ....graph.graph import Graph
-from ....operators.feature_gather import MOST_FEATURES
 from ....operators.ranges import range_items
 from ....runtime.queue import Queue
 from ....support.host_memory import host_memory_for
 from ....support.validation import as_host_array, check_bool, check_float, check_int
+from ..feature_gather import MOST_FEATURES
 from .normal_equations import shape_of
 from .tasks import ROWS_OF_GRAM, Side, gram_tasks, solve_task
 

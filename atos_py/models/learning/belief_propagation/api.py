@@ -22,8 +22,6 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ....arrays.array import Array, asarray, empty, to_host, zeros
 from ....arrays.array_library import as_library
 from ....errors import InvalidArgumentError, UnsupportedTypeError
-from ....features.functions import check_features, together
-from ....features.maps import Maps
 from ....graph.graph import Graph
 from ....graph.graph_arrays import check_graph
 from ....linalg.vectors import softmax
@@ -32,6 +30,8 @@ from ....runtime.launch_options import LaunchOptions
 from ....runtime.queue import Queue
 from ....support.host_memory import host_memory_for
 from ....support.validation import as_dtype, as_host_array, check_float, check_int
+from ..features.functions import check_features, together
+from ..features.maps import Maps
 from ..linear_certificate import unit_roundoff
 from .tasks import PLACES, VERTICES_PER_ITEM, Problem, most_spread, residual_task, sweep_task
 

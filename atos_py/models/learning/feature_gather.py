@@ -17,11 +17,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..compile.local_array import local_array
-from ..compile.task import Task
-from ..compile.vector_access import WIDTH
-from .ranges import range_items
-from .vertex_map import named
+from ...compile.local_array import local_array
+from ...compile.task import Task
+from ...compile.vector_access import WIDTH
+from ...operators.ranges import range_items
+from ...operators.vertex_map import named
 
 __all__ = [
     "DENSE",

@@ -11,14 +11,14 @@ from fake_arrays import FakeArray
 import atos_py as atos
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
-from atos_py.features.change_driven import State, _along_edges, _with_update, measure, settle, store
-from atos_py.features.maps import _edge_task, _vertex_task
 from atos_py.models.learning.als.normal_equations import shape_of
 from atos_py.models.learning.als.tasks import Side, solve_task
 from atos_py.models.learning.belief_propagation.tasks import Problem, sweep_task
+from atos_py.models.learning.feature_gather import feature_gather
+from atos_py.models.learning.features.change_driven import State, _along_edges, _with_update, measure, settle, store
+from atos_py.models.learning.features.maps import _edge_task, _vertex_task
 from atos_py.models.learning.label_spreading import Spreading, add_seed, coefficient
 from atos_py.models.learning.spmm import _store, _store4, _weighted_neighbour, _weighted_neighbour4
-from atos_py.operators.feature_gather import feature_gather
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")

@@ -26,16 +26,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from ..arrays.array import Array, asarray, zeros
-from ..compile.atomics import atomic_add, atomic_max
-from ..compile.short_traceback import ends_in_task
-from ..errors import InvalidArgumentError, UnsupportedTypeError
-from ..graph.graph import Graph
-from ..graph.graph_arrays import check_graph
-from ..operators.vertex_map import named
-from ..runtime.launch_options import LaunchOptions
-from ..runtime.stats import LaunchStats
-from ..support.validation import check_bool, check_float, check_int
+from ....arrays.array import Array, asarray, zeros
+from ....compile.atomics import atomic_add, atomic_max
+from ....compile.short_traceback import ends_in_task
+from ....errors import InvalidArgumentError, UnsupportedTypeError
+from ....graph.graph import Graph
+from ....graph.graph_arrays import check_graph
+from ....operators.vertex_map import named
+from ....runtime.launch_options import LaunchOptions
+from ....runtime.stats import LaunchStats
+from ....support.validation import check_bool, check_float, check_int
 from .active_set import is_active
 from .functions import FeatureFunction, check_features, check_function, together
 from .maps import Maps

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.array import zeros
-from ..compile.atomics import atomic_add, atomic_or_
-from ..core.devices import Device
+from ....arrays.array import zeros
+from ....compile.atomics import atomic_add, atomic_or_
+from ....core.devices import Device
 
 __all__ = ["ActiveSet", "activate", "is_active", "make_set"]
 

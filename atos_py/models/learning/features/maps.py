@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..compile.short_traceback import ends_in_task
-from ..compile.task import Task
-from ..errors import InvalidArgumentError, UnsupportedTypeError
-from ..graph.graph import Graph
-from ..graph.graph_arrays import check_graph
-from ..graph.row_lengths import rows_of
-from ..operators.feature_gather import RANGES_AT_ONCE, feature_gather, gather_items, team_size
-from ..operators.ranges import mixed_item_dtype, mixed_range_bounds, mixed_ranges, range_items
-from ..runtime.launch_options import LaunchOptions
-from ..runtime.queue import Queue
-from ..runtime.stats import LaunchStats
-from ..support.not_copied import NotCopied
-from ..support.validation import as_dtype, as_host_array, check_bool
+from ....compile.short_traceback import ends_in_task
+from ....compile.task import Task
+from ....errors import InvalidArgumentError, UnsupportedTypeError
+from ....graph.graph import Graph
+from ....graph.graph_arrays import check_graph
+from ....operators.ranges import mixed_item_dtype, mixed_range_bounds, mixed_ranges, range_items
+from ....runtime.launch_options import LaunchOptions
+from ....runtime.queue import Queue
+from ....runtime.stats import LaunchStats
+from ....support.not_copied import NotCopied
+from ....support.validation import as_dtype, as_host_array, check_bool
+from ..feature_gather import RANGES_AT_ONCE, feature_gather, gather_items, team_size
+from ..row_lengths import rows_of
 from .active_set import ActiveSet, activate, is_active, make_set
 from .functions import chain, check_features, check_function, describe_functions
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compile.random_numbers import random
-from ..core.devices import Device
-from ..errors import InvalidArgumentError
-from ..graph.generate import grid2d
-from ..graph.graph import Graph
-from ..support.host_memory import host_memory_for
-from ..support.validation import check_float, check_int
+from ....compile.random_numbers import random
+from ....core.devices import Device
+from ....errors import InvalidArgumentError
+from ....graph.generate import grid2d
+from ....graph.graph import Graph
+from ....support.host_memory import host_memory_for
+from ....support.validation import check_float, check_int
 from .functions import check_features, check_share
 
 __all__ = ["planted_partition", "planted_ratings", "potts_grid", "similarity_graphs"]

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..compile.returned import counts_as_true
-from ..errors import InvalidArgumentError
-from ..operators.feature_gather import MOST_FEATURES
-from ..support.validation import check_float, check_int
+from ....compile.returned import counts_as_true
+from ....errors import InvalidArgumentError
+from ....support.validation import check_float, check_int
+from ..feature_gather import MOST_FEATURES
 
 __all__ = ["FeatureFunction", "chain", "check_features", "check_function", "check_share", "describe_functions", "together"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..operators.feature_gather import DENSE, LOW_DEGREE, Rows
-from .graph_arrays import GraphArrays
-from .largest_degree import largest_degree
+from ...graph.graph_arrays import GraphArrays
+from ...graph.largest_degree import largest_degree
+from .feature_gather import DENSE, LOW_DEGREE, Rows
 
 __all__ = ["rows_of"]
 
