@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from atos_py.operators.growing_ranges import GrowingRanges, begin_of, plan_growing_ranges
+from atos_py.algorithms.bfs.growing_ranges import GrowingRanges, begin_of, plan_growing_ranges
 
 
 @pytest.mark.parametrize("elements", [1, 2, 5, 32, 100, 4097, 33_793, 40_000, 262_144, 1 << 24])

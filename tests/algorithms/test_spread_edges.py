@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atos_py as atos
-from atos_py.operators.spread_edges import scan, spread_edges
+from atos_py.algorithms.bfs.spread_edges import scan, spread_edges
 
 
 def accepted(edge, seen, accepts):
