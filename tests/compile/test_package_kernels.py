@@ -10,8 +10,9 @@ from fake_arrays import FakeArray
 from kernel_limits import check_registers
 
 import atos_py as atos
-from atos_py.algorithms import count_triangles, label_propagation, maximal_independent_set
+from atos_py.algorithms import count_triangles, maximal_independent_set
 from atos_py.algorithms.k_core import leave
+from atos_py.algorithms.label_propagation import api as label_propagation
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Tasks

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..compile.atomics import atomic_min
-from .vertex_map import vertex_map, vertex_sums
+from ...compile.atomics import atomic_min
+from ...operators.vertex_map import vertex_map, vertex_sums
 
 __all__ = ["find_smallest", "rename"]
 

@@ -1,19 +1,4 @@
-"""Label propagation: communities in which each vertex has a label that is most frequent among its neighbours.
-
-Each vertex begins with a label of its own. A step has two rounds of one launch. In the first one, each vertex that may want
-another label looks for the most frequent one of its neighbours. It keeps its own if that is among the most frequent, otherwise
-it wants that of the largest hash among them. In the second round, some of those that want one take it, and wake their
-neighbours. What the first round reads, only the second one writes, so the result depends on neither device nor schedule.
-
-Who may take its label: in the first few steps a random half of them, which gets ahead quickly; afterwards a vertex that comes
-first, by a hash of the step, among its neighbours that want one. So no two neighbours change at once then, and each change
-makes more edges join equal labels than before. There is one such change at least in each step, so there is an end, when no
-vertex wants another label.
-
-Sources: Raghavan, Albert and Kumara, "Near linear time algorithm to detect community structures in large-scale networks",
-Physical Review E 76 (2007); Cordasco and Gargano, "Community detection via semi-synchronous label propagation algorithms",
-BASNA 2010.
-"""
+"""The call of label propagation, its tasks, its verifier and its entry."""
 
 from __future__ import annotations
 
@@ -22,28 +7,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.array import Array, empty, zeros
-from ..arrays.array_library import as_library
-from ..arrays.filled import full
-from ..compile.atomics import atomic_add
-from ..compile.host_kernels import compile_kernel, even_rows, parallel_map
-from ..compile.task import task
-from ..errors import VerificationError
-from ..graph.graph import Graph
-from ..graph.graph_arrays import check_graph
-from ..operators.most_frequent import find_by_table, find_by_thread
-from ..operators.ranges import range_items, split_range
-from ..operators.smallest_vertex import find_smallest, rename
-from ..operators.vertex_map import vertex_map
-from ..runtime.launch_options import LaunchOptions
-from ..runtime.queue import Queue
-from ..runtime.stats import LaunchStats
-from ..support.host_memory import host_memory_for
-from ..support.splitmix64 import splitmix64
-from ..support.validation import check_int
-from .arguments import check_call, first_of, hash_of_seed, per_vertex, rows_on_host
-from .launch_sequence import LaunchSequence
-from .registry import Algorithm, Option, register
+from ...arrays.array import Array, empty, zeros
+from ...arrays.array_library import as_library
+from ...arrays.filled import full
+from ...compile.atomics import atomic_add
+from ...compile.host_kernels import compile_kernel, even_rows, parallel_map
+from ...compile.task import task
+from ...errors import VerificationError
+from ...graph.graph import Graph
+from ...graph.graph_arrays import check_graph
+from ...operators.ranges import range_items, split_range
+from ...operators.vertex_map import vertex_map
+from ...runtime.launch_options import LaunchOptions
+from ...runtime.queue import Queue
+from ...runtime.stats import LaunchStats
+from ...support.host_memory import host_memory_for
+from ...support.splitmix64 import splitmix64
+from ...support.validation import check_int
+from ..arguments import check_call, first_of, hash_of_seed, per_vertex, rows_on_host
+from ..launch_sequence import LaunchSequence
+from ..registry import Algorithm, Option, register
+from .most_frequent import find_by_table, find_by_thread
+from .smallest_vertex import find_smallest, rename
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on

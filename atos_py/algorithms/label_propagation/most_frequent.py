@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..support.splitmix64 import splitmix64
-from .scratch_table import add_to_count, clear_table, insert, table_bits
+from ...operators.scratch_table import add_to_count, clear_table, insert, table_bits
+from ...support.splitmix64 import splitmix64
 
 __all__ = ["find_by_table", "find_by_thread"]
 
