@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.array import Array, empty, zeros
-from ..arrays.filled import full
-from ..compile.atomics import atomic_add, atomic_cas
-from ..core.devices import Device
-from .row_map import row_map
+from ...arrays.array import Array, empty, zeros
+from ...arrays.filled import full
+from ...compile.atomics import atomic_add, atomic_cas
+from ...core.devices import Device
+from ...operators.row_map import row_map
 
 __all__ = ["UNREACHED", "PathCounts", "count_paths", "forget_paths", "listed_rows", "make_path_counts"]
 

@@ -1,16 +1,4 @@
-"""Betweenness centrality: of the shortest paths between two vertices, the part that leads through a third, over all pairs.
-
-An item of the queue is a source, and a worker works it off with all of its threads: a breadth-first search that counts shortest
-paths, level after level, and then the levels backwards, where each vertex adds up what it carries of the paths to all that lies
-behind it. Many sources are under way at once, one for each worker, which has arrays of its own for all vertices and leaves them
-as it found them.
-
-A vertex gathers from those one level deeper, along its own edges, so that no edges are needed in the other direction, and no
-atomic operations backwards. Vertices with many edges are taken by all threads of the worker, others by one.
-
-Source: Brandes, "A faster algorithm for betweenness centrality", J. Math. Sociology 2001; Madduri et al., "A faster parallel
-algorithm and efficient multithreaded implementations for evaluating betweenness centrality on massive datasets", IPDPS 2009.
-"""
+"""The call of betweenness centrality, its task, its verifier and its entry."""
 
 from __future__ import annotations
 
@@ -21,29 +9,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays.array import asarray, empty, to_host, zeros
-from ..arrays.array_library import as_library
-from ..compile.atomics import atomic_add
-from ..compile.host_kernels import compile_kernel, parallel_map, ranges
-from ..compile.task import task
-from ..errors import VerificationError
-from ..graph.graph import Graph
-from ..graph.graph_arrays import check_graph
-from ..operators.edge_map import THREAD_MAX_DEGREE
-from ..operators.path_counts import count_paths, forget_paths, listed_rows, make_path_counts
-from ..operators.ranges import range_items
-from ..operators.vertex_map import vertex_map
-from ..operators.workspace import share_of_memory
-from ..runtime.launch_options import LaunchOptions
-from ..runtime.queue import Queue
-from ..runtime.stats import LaunchStats
-from ..support.host_memory import host_memory_for
-from ..support.splitmix64 import splitmix64
-from ..support.validation import as_host_array, check_bool, check_int
-from .arguments import check_call, check_sources, hash_of_seed, per_vertex, rows_on_host
-from .bfs.entry import SOURCES
-from .launch_sequence import LaunchSequence
-from .registry import Algorithm, Option, pick_options, register
+from ...arrays.array import asarray, empty, to_host, zeros
+from ...arrays.array_library import as_library
+from ...compile.atomics import atomic_add
+from ...compile.host_kernels import compile_kernel, parallel_map, ranges
+from ...compile.task import task
+from ...errors import VerificationError
+from ...graph.graph import Graph
+from ...graph.graph_arrays import check_graph
+from ...operators.edge_map import THREAD_MAX_DEGREE
+from ...operators.ranges import range_items
+from ...operators.vertex_map import vertex_map
+from ...runtime.launch_options import LaunchOptions
+from ...runtime.queue import Queue
+from ...runtime.stats import LaunchStats
+from ...support.host_memory import host_memory_for
+from ...support.splitmix64 import splitmix64
+from ...support.validation import as_host_array, check_bool, check_int
+from ..arguments import check_call, check_sources, hash_of_seed, per_vertex, rows_on_host
+from ..bfs.entry import SOURCES
+from ..launch_sequence import LaunchSequence
+from ..registry import Algorithm, Option, pick_options, register
+from .path_counts import count_paths, forget_paths, listed_rows, make_path_counts
+from .workspace import share_of_memory
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..core.devices import Device
-from ..runtime.launch_options import LaunchOptions
-from ..support.validation import check_int
+from ...core.devices import Device
+from ...runtime.launch_options import LaunchOptions
+from ...support.validation import check_int
 
 __all__ = ["share_of_memory"]
 
