@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays.array import Array
-from ..compile.task import task
-from .ranges import split_range
+from ...arrays.array import Array
+from ...compile.task import task
+from ...operators.ranges import split_range
 
 __all__ = ["SCRATCH_BYTES", "Oriented", "comes_before", "is_in_row", "orient", "range_size"]
 

@@ -1,16 +1,4 @@
-"""Triangles, each found at the end of smaller degree of its edges (`operators.orientation`).
-
-The first launch divides the rows of the graph: each neighbour comes before or after the vertex in the order by degree. These
-rows are kept with the graph. The second launch intersects, for each edge, the rows of later neighbours of its two ends: what
-they share makes a triangle with both. A worker puts such a row of x into a hash table in its scratch memory, and looks up the
-rows of all neighbours of x, before or after it, whose rows are shorter. So each edge takes as many steps as its shorter row is
-long. The table counts how often each vertex was found, so that a triangle takes no atomic operation on global memory. A row
-that is too long for the table is cut into parts. Where the row of the earlier end is short, one thread looks for all its pairs
-by binary search. The third launch divides by the numbers of pairs of neighbours: the clustering coefficients.
-
-Sources: Schank and Wagner, "Finding, counting and listing all triangles in large graphs", WEA 2005; Pandey et al., "TRUST:
-triangle counting reloaded on GPUs", IEEE TPDS 32 (2021).
-"""
+"""The call of triangle counting, its tasks, its verifier and its entry."""
 
 from __future__ import annotations
 
@@ -20,27 +8,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.array import empty, zeros
-from ..arrays.array_library import as_library
-from ..compile.atomics import atomic_add
-from ..compile.host_kernels import compile_kernel, even_rows, num_threads, parallel_map
-from ..compile.task import task
-from ..errors import VerificationError
-from ..graph.graph import Graph
-from ..graph.graph_arrays import check_graph
-from ..operators.orientation import Oriented, comes_before, is_in_row, range_size
-from ..operators.ranges import range_items, split_range
-from ..operators.scratch_table import add_to_count, fill_table, find_slot, table_bits
-from ..operators.vertex_map import vertex_map
-from ..runtime.launch_options import LaunchOptions
-from ..runtime.queue import Queue
-from ..runtime.stats import LaunchStats
-from ..support.host_memory import host_memory_for
-from ..support.validation import check_int
-from .arguments import check_call, first_of, per_vertex, rows_on_host
-from .launch_sequence import LaunchSequence
+from ...arrays.array import empty, zeros
+from ...arrays.array_library import as_library
+from ...compile.atomics import atomic_add
+from ...compile.host_kernels import compile_kernel, even_rows, num_threads, parallel_map
+from ...compile.task import task
+from ...errors import VerificationError
+from ...graph.graph import Graph
+from ...graph.graph_arrays import check_graph
+from ...operators.ranges import range_items, split_range
+from ...operators.scratch_table import add_to_count, fill_table, find_slot, table_bits
+from ...operators.vertex_map import vertex_map
+from ...runtime.launch_options import LaunchOptions
+from ...runtime.queue import Queue
+from ...runtime.stats import LaunchStats
+from ...support.host_memory import host_memory_for
+from ...support.validation import check_int
+from ..arguments import check_call, first_of, per_vertex, rows_on_host
+from ..launch_sequence import LaunchSequence
+from ..registry import Algorithm, register
+from .orientation import Oriented, comes_before, is_in_row, range_size
 from .oriented_rows import divide_rows, oriented_rows
-from .registry import Algorithm, register
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on

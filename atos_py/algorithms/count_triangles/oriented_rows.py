@@ -1,17 +1,17 @@
-"""Rows of a graph that are divided by degree (`operators.orientation`), made once and kept with the graph."""
+"""Rows of a graph that are divided by degree (`orientation`), made once and kept with the graph."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..arrays.array import Array, asarray, empty, zeros
-from ..graph.graph import Graph
-from ..graph.kept import kept
-from ..operators.edge_map import THREAD_MAX_DEGREE
-from ..operators.orientation import SCRATCH_BYTES, Oriented, orient, range_size
-from ..operators.ranges import range_items
-from ..runtime.launch_options import LaunchOptions
-from .launch_sequence import LaunchSequence
+from ...arrays.array import Array, asarray, empty, zeros
+from ...graph.graph import Graph
+from ...graph.kept import kept
+from ...operators.edge_map import THREAD_MAX_DEGREE
+from ...operators.ranges import range_items
+from ...runtime.launch_options import LaunchOptions
+from ..launch_sequence import LaunchSequence
+from .orientation import SCRATCH_BYTES, Oriented, orient, range_size
 
 __all__ = ["divide_rows", "oriented_rows"]
 
