@@ -84,6 +84,15 @@ def test_public_paths_hand_on_the_names_of_models(face):
     assert all(getattr(public, name) is getattr(given, name) for name in given.__all__)
 
 
+def test_operators_have_more_than_one_client():
+    """What one algorithm or one model alone uses is in its package."""
+    clients: dict[str, set[str]] = {module: set() for module in MODULES if module.startswith("atos_py.operators.")}
+    for module, target in EDGES:
+        if target in clients:
+            clients[target].add(".".join(module.split(".")[1:3]))
+    assert [module for module, found in clients.items() if len(found) < 2] == []
+
+
 def test_no_circles():
     graph: dict[str, set[str]] = {}
     for module, target in EDGES:
