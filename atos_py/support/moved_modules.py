@@ -1,4 +1,7 @@
-"""Modules that have moved: their old names still import, so that what was pickled under them loads."""
+"""Modules that have moved: their old names still import, so that what was pickled under them loads.
+
+Those of `acc`, `features` and `nx_backend` are public paths, for which there are stubs that tell type checkers.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +36,9 @@ MOVED = {
 }
 
 
-#: Old names that are public paths as well: a module there hands on the names.
-_PUBLIC = {"atos_py.acc", "atos_py.features", "atos_py.nx_backend"}
-
-
 def _name_now(name: str) -> str | None:
     """Return what a module is called now that has moved, by itself or with the package around it."""
-    if not name.startswith("atos_py.") or name in _PUBLIC:
+    if not name.startswith("atos_py."):
         return None
     return next((now + name[len(old) :] for old, now in MOVED.items() if f"{name}.".startswith(f"{old}.")), None)
 

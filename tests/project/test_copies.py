@@ -27,7 +27,7 @@ import atos_py as atos
 from atos_py import acc, distributed, features
 from atos_py.compile.timing import Profile
 from atos_py.models.dynamic.row_edits import DynamicRows
-from atos_py.nx_backend import AtosGraph
+from atos_py.models.nx_backend import AtosGraph
 
 WAYS = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda thing: pickle.loads(pickle.dumps(thing))}
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import atos_py as atos
 from atos_py import errors
+from atos_py.support.moved_modules import MOVED
 
 HEAVY = {"cffi", "llvmlite", "matplotlib", "networkx", "numba", "numpy", "scipy"}
 STUB = Path(atos.__file__).with_suffix(".pyi")
@@ -86,6 +88,15 @@ def test_every_name_is_that_of_its_module() -> None:
         assert found is source if module is None else found is getattr(source, name)
         public = getattr(source, "__all__", None)
         assert module is None or public is None or name in public, name
+
+
+def test_stubs_of_public_paths_name_where_they_lead() -> None:
+    stubs = {path.stem: path.read_text() for path in STUB.parent.glob("*.pyi") if path != STUB}
+    assert stubs.keys() == {"acc", "features", "nx_backend"}
+    for name, text in stubs.items():
+        now = MOVED[f"atos_py.{name}"]
+        assert text.splitlines()[-1] == f"from {now.removeprefix('atos_py')} import *"
+        assert import_module(f"atos_py.{name}") is import_module(now)
 
 
 def test_star() -> None:

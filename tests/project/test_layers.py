@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
-
 import atos_py as atos
 
 ROOT = Path(atos.__file__).parent
@@ -19,9 +17,6 @@ ORDER = [
     "errors", "support", "core", "arrays", "compile", "runtime",
     "linalg", "operators", "graph", "distributed", "algorithms", "tools", "models", "cli",
 ]  # fmt: skip
-
-# Public paths of packages of models.
-FACES = {"acc": "models.acc", "features": "models.learning.features", "nx_backend": "models.nx_backend"}
 
 
 def name_of(path: Path) -> str:
@@ -53,7 +48,7 @@ def test_the_rules_name_each_folder_once():
     assert text.count(" | ".join(f"`{package}`" for package in ORDER)) == 1
     folders = [name for row in re.findall(r"^\| (`(?:atos_py|csrc)[^|]*) \|", text, re.MULTILINE) for name in row.split(", ")]
     parts = [path.name for path in (ROOT.parent / "csrc").iterdir() if path.is_dir()]
-    expected = ["atos_py/", *[f"atos_py/{name}" for name in [*ORDER[1:], *FACES]], *[f"csrc/{name}" for name in parts]]
+    expected = ["atos_py/", *[f"atos_py/{name}" for name in ORDER[1:]], *[f"csrc/{name}" for name in parts]]
     assert sorted(folders) == sorted(f"`{name}`" for name in expected)
 
 
@@ -63,25 +58,14 @@ def test_imports_are_found():
 
 
 def test_imports_point_to_packages_before():
-    order = [*ORDER, *FACES]
-    layer = {module: order.index(module.split(".")[1]) for module in MODULES if module.count(".") and "__main__" not in module}
+    layer = {module: ORDER.index(module.split(".")[1]) for module in MODULES if module.count(".") and "__main__" not in module}
     assert [(module, target) for module, target in EDGES if module in layer and layer.get(target, 99) > layer[module]] == []
 
 
 def test_models_are_imported_by_nothing_but_the_command_line():
     """So they are loaded when they are first used, and what is below is read without them."""
     users = {module.split(".")[1] for module, target in EDGES if target.split(".")[1:2] == ["models"]}
-    assert users == {"models", "cli", *FACES}
-
-
-@pytest.mark.parametrize("face", FACES)
-def test_public_paths_hand_on_the_names_of_models(face):
-    """And nothing of the package imports by them, as they come last in the order."""
-    assert [path.name for path in (ROOT / face).rglob("*.py")] == ["__init__.py"]
-    assert set(imports(f"atos_py.{face}")) == {f"atos_py.{FACES[face]}"}
-    given, public = (importlib.import_module(name) for name in (f"atos_py.{FACES[face]}", f"atos_py.{face}"))
-    assert public.__all__ == given.__all__
-    assert all(getattr(public, name) is getattr(given, name) for name in given.__all__)
+    assert users == {"models", "cli"}
 
 
 def test_operators_have_more_than_one_client():

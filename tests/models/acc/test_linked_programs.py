@@ -9,13 +9,13 @@ import pytest
 from fake_arrays import FakeArray
 
 import atos_py as atos
-from atos_py.acc import dense, programs
 from atos_py.algorithms import bfs
 from atos_py.algorithms.sssp.tasks import relax, relax_by_arrival
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.first_limits import spills_allowed
 from atos_py.compile.kinds import Tasks
+from atos_py.models.acc import dense, programs
 from atos_py.models.acc.frontier import Frontier, end_frontier_round
 from atos_py.models.acc.tasks import make_tasks
 from atos_py.operators.filters import Filters

@@ -14,9 +14,9 @@ import pytest
 
 import atos_py as atos
 from atos_py import acc
-from atos_py.acc import programs
 from atos_py.errors import LaunchTimeoutError, VerificationError
 from atos_py.graph.kept import kept
+from atos_py.models.acc import programs
 from atos_py.models.acc.stats import as_program_stats
 from atos_py.operators import long_rows
 

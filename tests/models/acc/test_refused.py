@@ -7,8 +7,8 @@ import pytest
 
 import atos_py as atos
 from atos_py import acc
-from atos_py.acc import programs
 from atos_py.errors import AtosError, InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
+from atos_py.models.acc import programs
 
 
 def same(m_v, weight, m_u):

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atos_py as atos
-from atos_py.acc import programs
+from atos_py.models.acc import programs
 
 FEW_BINS = 4  # so that they overflow on small graphs, and what the online filter has pushed by then is dropped
 
