@@ -1,6 +1,6 @@
 """Modules that have moved: their old names still import, so that what was pickled under them loads.
 
-Those of `acc`, `features` and `nx_backend` are public paths, for which there are stubs that tell type checkers.
+Those of `acc`, `features`, `linalg` and `nx_backend` are public paths, for which there are stubs that tell type checkers.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ MOVED = {
     "atos_py.graph.row_keys": "atos_py.models.dynamic.row_keys",
     "atos_py.graph.row_lengths": "atos_py.models.learning.row_lengths",
     "atos_py.graph.row_lists": "atos_py.models.dynamic.row_lists",
+    "atos_py.linalg": "atos_py.models.linalg",
     "atos_py.nx_backend": "atos_py.models.nx_backend",
     "atos_py.operators.feature_gather": "atos_py.models.learning.feature_gather",
     "atos_py.runtime.pattern": "atos_py.models.acc.pattern",

@@ -92,7 +92,7 @@ def test_every_name_is_that_of_its_module() -> None:
 
 def test_stubs_of_public_paths_name_where_they_lead() -> None:
     stubs = {path.stem: path.read_text() for path in STUB.parent.glob("*.pyi") if path != STUB}
-    assert stubs.keys() == {"acc", "features", "nx_backend"}
+    assert stubs.keys() == {"acc", "features", "linalg", "nx_backend"}
     for name, text in stubs.items():
         now = MOVED[f"atos_py.{name}"]
         assert text.splitlines()[-1] == f"from {now.removeprefix('atos_py')} import *"

@@ -15,7 +15,7 @@ import atos_py as atos
 ROOT = Path(atos.__file__).parent
 ORDER = [
     "errors", "support", "core", "arrays", "compile", "runtime",
-    "linalg", "operators", "graph", "distributed", "algorithms", "tools", "models", "cli",
+    "operators", "graph", "distributed", "algorithms", "tools", "models", "cli",
 ]  # fmt: skip
 
 

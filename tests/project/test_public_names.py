@@ -32,7 +32,7 @@ def test_the_text_tells_of_kinds_parameters_and_attributes():
     """The forms that a name can have, each by one that has it."""
     text = public_names.describe_all()
     for line in (
-        "module linalg = atos_py.linalg",
+        "module linalg = atos_py.models.linalg",
         "data UNREACHED: uint32 = 4294967295",
         "function zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = numpy.float32) -> Array",
         "    constructor(path: str | Path, reason: str) -> None",

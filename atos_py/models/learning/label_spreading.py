@@ -23,10 +23,10 @@ from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
 from ...graph.strength import out_strength
 from ...graph.symmetric_weights import has_symmetric_weights
-from ...linalg.vectors import normalize
 from ...runtime.launch_options import LaunchOptions
 from ...support.host_memory import host_memory_for
 from ...support.validation import as_dtype, as_host_array, check_float
+from ..linalg.vectors import normalize
 from .feature_gather import MOST_FEATURES
 from .features.change_driven import fixed_point
 from .features.functions import together

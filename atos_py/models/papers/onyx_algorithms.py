@@ -15,10 +15,10 @@ from ...arrays.array import asarray, zeros
 from ...compile.atomics import atomic_add
 from ...compile.random_numbers import random
 from ...graph.graph import Graph
-from ...linalg.matrices import solve
-from ...linalg.vectors import any_updated, logsumexp
 from ..learning.features import Maps, propagate_labels, together
 from ..learning.manifold_ranking import manifold_ranking, multimodal
+from ..linalg.matrices import solve
+from ..linalg.vectors import any_updated, logsumexp
 
 __all__ = [
     *("ALPHAS", "ITERATIONS", "K", "MODES", "RIDGE", "UNLIKE"),

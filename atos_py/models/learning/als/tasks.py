@@ -10,7 +10,7 @@ import numpy as np
 from ....arrays.array import Array
 from ....compile.atomics import atomic_add
 from ....compile.task import Task
-from ....linalg.matrices import solve
+from ...linalg.matrices import solve
 from .normal_equations import make_accumulate, shape_of
 
 __all__ = ["ROWS_OF_GRAM", "Side", "gram_tasks", "solve_task"]

@@ -24,12 +24,12 @@ from ....arrays.array_library import as_library
 from ....errors import InvalidArgumentError, UnsupportedTypeError
 from ....graph.graph import Graph
 from ....graph.graph_arrays import check_graph
-from ....linalg.vectors import softmax
 from ....operators.ranges import range_items
 from ....runtime.launch_options import LaunchOptions
 from ....runtime.queue import Queue
 from ....support.host_memory import host_memory_for
 from ....support.validation import as_dtype, as_host_array, check_float, check_int
+from ...linalg.vectors import softmax
 from ..features.functions import check_features, together
 from ..features.maps import Maps
 from ..linear_certificate import unit_roundoff

@@ -20,7 +20,7 @@ import numpy as np
 from ....arrays.array import Array
 from ....compile.atomics import atomic_add, atomic_exch, atomic_max
 from ....compile.task import Task
-from ....linalg.vectors import largest
+from ...linalg.vectors import largest
 from ..feature_gather import team_size
 
 __all__ = ["PLACES", "VERTICES_PER_ITEM", "Problem", "most_spread", "residual_task", "sweep_task"]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ....arrays.array import Array, asarray
 from ....graph.graph import Graph
 from ....graph.graph_arrays import check_graph
-from ....linalg.vectors import normalize
+from ...linalg.vectors import normalize
 from .change_driven import FixedPoint, fixed_point
 from .functions import check_share, together
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compile.local_array import local_array
+from ...compile.local_array import local_array
 
 __all__ = ["cholesky", "inverse", "matvec", "outer", "solve"]
 
