@@ -48,7 +48,9 @@ def test_the_rules_name_each_folder_once():
     assert text.count(" | ".join(f"`{package}`" for package in ORDER)) == 1
     folders = [name for row in re.findall(r"^\| (`(?:atos_py|csrc)[^|]*) \|", text, re.MULTILINE) for name in row.split(", ")]
     parts = [path.name for path in (ROOT.parent / "csrc").iterdir() if path.is_dir()]
-    expected = ["atos_py/", *[f"atos_py/{name}" for name in ORDER[1:]], *[f"csrc/{name}" for name in parts]]
+    models = [path.parent.name for path in (ROOT / "models").glob("*/__init__.py")]
+    packages = [*(f"atos_py/{name}" for name in ORDER[1:]), *(f"atos_py/models/{name}" for name in models)]
+    expected = ["atos_py/", *packages, *[f"csrc/{name}" for name in parts]]
     assert sorted(folders) == sorted(f"`{name}`" for name in expected)
 
 
