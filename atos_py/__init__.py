@@ -10,6 +10,7 @@ from typing import Any
 
 from . import errors
 from .errors import *  # noqa: F403
+from .support.moved_modules import find_moved_modules
 
 __version__ = "0.2.0"
 
@@ -22,6 +23,7 @@ def _read_stub() -> dict[str, str | None]:
 
 
 _MODULES = _read_stub()
+find_moved_modules()
 
 __all__ = sorted({*errors.__all__, *_MODULES})
 

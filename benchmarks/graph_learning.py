@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 import atos_py as atos
 from atos_py import features
 from atos_py.graph.spec import graph_of
-from atos_py.operators.feature_gather import feature_gather
+from atos_py.models.learning.feature_gather import feature_gather
 
 SIZES: dict[str, dict[str, Any]] = {
     "cuda": {
@@ -175,7 +175,7 @@ def time_products(device: str, sizes: dict[str, Any], repeat: int) -> None:
             theirs = (torch_product if device == "cuda" else scipy_product)(host, x)
             times = timed(lambda dense=dense, graph=graph: atos.spmm(graph, dense), theirs, repeat)  # type: ignore[misc]
             check_rows(host, x, atos.spmm(graph, dense))
-            with mock.patch("atos_py.algorithms.spmm.feature_gather", one_by_one):
+            with mock.patch("atos_py.models.learning.spmm.feature_gather", one_by_one):
                 unpipelined, *_ = timed(lambda dense=dense, graph=graph: atos.spmm(graph, dense), None, max(2, repeat // 3))  # type: ignore[misc]
             total = atos.zeros(x.shape, device=device)
             maps = features.Maps(graph, k, Sums(graph.weights, dense, total))

@@ -56,9 +56,9 @@ CPP = (*CORE, "tests/core/*.cpp", "tests/core/*.h")
 MODEL = ("csrc/**/*", "tests/model/**/*")
 DEVICE = ("csrc/**/*.cu", "csrc/**/*.cuh", "csrc/**/*.h", "setup.py")
 LINKERS = ("nvcc", "python", "numba", "llvmlite", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink")
-TASKS = ("linalg", "operators", "graph", "features", "algorithms")  # packages that have tasks
+TASKS = ("operators", "graph", "algorithms")  # packages that have tasks
 # Packages on which kernels depend: those of tasks, and what compiles and links them. The others run them.
-LINKED = ("compile", "arrays", "acc", *TASKS)
+LINKED = ("compile", "arrays", "models", *TASKS)
 
 PARTS = {
     "model": Part(MODEL, ("c++",)),

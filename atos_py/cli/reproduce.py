@@ -7,13 +7,9 @@ from pathlib import Path
 
 from ..core.devices import device
 from ..graph.spec import graph_of, names_of
-from ..tools.reproduce import make_default_graphs, reproduce
-from ..tools.reproduce_onyx import reproduce_onyx
-from ..tools.reproduce_simdx import reproduce_simdx
-from ..tools.reproduce_worklists import reproduce_worklists
 from .options import add_device, add_graphs, add_json, check_outputs, make_progress_bar, say, write_json
 
-PAPERS = {"atos": reproduce, "onyx": reproduce_onyx, "simd-x": reproduce_simdx, "worklists": reproduce_worklists}
+PAPERS = "atos", "onyx", "simd-x", "worklists"
 HELP = "measure a paper's tables and figures"
 DESCRIPTION = """\
 Runs BFS, PageRank and graph colouring in the variants of Chen et al. 2022: persistent and discrete, warps and CTAs, and the
@@ -37,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="directory of the files; made if it does not exist"
     )
-    parser.add_argument("--paper", choices=tuple(PAPERS), default="atos", help="which paper (default: atos)")
+    parser.add_argument("--paper", choices=PAPERS, default="atos", help="which paper (default: atos)")
     add_graphs(parser, "a scale-free and a road-like one: large on a GPU, which takes minutes, small on a CPU")
     add_device(parser)
     parser.add_argument("--repeat", type=int, default=5, metavar="N", help="counted runs of each setting (default: 5)")
@@ -47,13 +43,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def command(options: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     check_outputs(options.json)
+    # Models are imported when they are first used.
+    from ..models.papers.reproduce import make_default_graphs, reproduce
+    from ..models.papers.reproduce_onyx import reproduce_onyx
+    from ..models.papers.reproduce_simdx import reproduce_simdx
+    from ..models.papers.reproduce_worklists import reproduce_worklists
+
+    measures = dict(zip(PAPERS, (reproduce, reproduce_onyx, reproduce_simdx, reproduce_worklists), strict=True))
     chosen = device(options.device)
     graphs = make_default_graphs(chosen)
     if options.graph:
         specs = list(dict.fromkeys(options.graph))
         named = zip(names_of(specs), specs, strict=True)
         graphs = ((name, graph_of(spec, device=chosen).to_symmetric()) for name, spec in named)
-    measure = PAPERS[options.paper]
+    measure = measures[options.paper]
     files = [str(path) for path in measure(options.out, graphs, repeat=options.repeat, progress=make_progress_bar())]
     say(options, *files)
     write_json(options, {"files": files})

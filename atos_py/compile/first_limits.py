@@ -15,7 +15,7 @@ from .kinds import Launchable, tasks_of
 __all__ = ["first_limit", "only_limit", "spills_allowed"]
 
 _PACKAGE = __name__.partition(".")[0] + "."
-_PROGRAMS = _PACKAGE + "operators.frontier"  # whose tasks have the names of functions of users
+_PROGRAMS = _PACKAGE + "models.acc.frontier"  # whose tasks have the names of functions of users
 _GATHERS = _PACKAGE + "operators.gather_rounds"  # the same
 # By the names of the tasks of a launch, and by the worker; the least of all its kernels. Those that take more than any limit
 # begin with the largest one, since the same task may need less for arguments of other types.

@@ -99,9 +99,6 @@ class LaunchStats:
         What the call spent its time on.
     launches, registers : int
         Kernels launched, and registers of a thread: the most of all kernels; 0 on the CPU.
-    filters, directions, frontiers : tuple
-        Of a program (`atos_py.acc`), for each round: what listed its active vertices ("online" or "ballot", or "none" if it
-        works on all), which way their updates went ("push" or "pull"), and how many they were. Otherwise empty.
     devices : tuple of DeviceStats
         Of a launch over several devices, what each of them did. Otherwise empty.
     local_items, items_donated : int or None
@@ -139,14 +136,17 @@ class LaunchStats:
     tasks_run_by: dict[str, int] = field(default_factory=dict)
     launches: int = 1
     registers: int = 0
-    filters: tuple[str, ...] = ()
-    directions: tuple[str, ...] = ()
-    frontiers: tuple[int, ...] = ()
     devices: tuple[DeviceStats, ...] = ()
     local_items: int | None = None
     items_donated: int | None = None
     items_split: int | None = None
     chunks_donated: int | None = None
+
+    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
+        """Take the fields that were pickled, but for those that the class has no more."""
+        for name, value in state[1].items():
+            if hasattr(type(self), name):
+                setattr(self, name, value)
 
     @classmethod
     def total(cls, runs: Iterable[LaunchStats], task: str | None = None, like: LaunchStats | None = None) -> LaunchStats:

@@ -1,1 +1,1 @@
-"""Tuning, measuring, reproducing and diagnosing; nothing below imports it."""
+"""Tuning, measuring and diagnosing; nothing below imports it."""

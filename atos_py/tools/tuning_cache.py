@@ -90,7 +90,7 @@ def _name_task(task: Task | Callable[..., Any] | str) -> str:
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not module or not name:
         raise UnsupportedTypeError(f"name a task, a function, or a string (got {task!r})")
-    return name if module.startswith("atos_py.algorithms") else f"{module}.{name}"
+    return name if module.startswith("atos_py.") else f"{module}.{name}"
 
 
 def _name_entry(key: dict[str, Any]) -> str:

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import atos_py as atos
 from atos_py.algorithms.betweenness import accumulate
+from atos_py.algorithms.betweenness.path_counts import PathCounts
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.errors import BuildError, InvalidArgumentError, UnsupportedTypeError, VerificationError
 from atos_py.graph.csr import CSR
 from atos_py.operators.edge_map import THREAD_MAX_DEGREE
-from atos_py.operators.path_counts import PathCounts
 
 SCHEDULES = [{"persistent": persistent, "barrier": barrier} for persistent in (True, False) for barrier in (False, True)]
 

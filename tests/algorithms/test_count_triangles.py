@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from test_core_number import WORKERS, graphs
 
 import atos_py as atos
-from atos_py.algorithms import count_triangles as module
+from atos_py.algorithms.count_triangles import api as module
 from atos_py.errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
 
 SCHEDULES = [{"persistent": persistent, "barrier": barrier} for persistent in (True, False) for barrier in (False, True)]

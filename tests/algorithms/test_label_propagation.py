@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from test_core_number import WORKERS, graphs
 
 import atos_py as atos
-from atos_py.algorithms import label_propagation as module
+from atos_py.algorithms.label_propagation import api as module
 from atos_py.errors import InvalidArgumentError, LaunchConfigError, VerificationError
 
 

@@ -7,9 +7,6 @@ import pytest
 from fake_arrays import FakeArray
 
 import atos_py as atos
-from atos_py.acc import programs
-from atos_py.acc.dense import make_dense_task
-from atos_py.acc.tasks import make_tasks
 from atos_py.algorithms.coloring import assign, check
 from atos_py.algorithms.coloring.tasks import ColoringParams
 from atos_py.algorithms.pagerank import chebyshev_pull
@@ -17,7 +14,10 @@ from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.first_limits import _FIRST, _ONLY, first_limit, only_limit, spills_allowed
 from atos_py.compile.kinds import Tasks
-from atos_py.graph import row_deletion
+from atos_py.models.acc import programs
+from atos_py.models.acc.dense import make_dense_task
+from atos_py.models.acc.tasks import make_tasks
+from atos_py.models.dynamic import row_deletion
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")

@@ -10,6 +10,7 @@ import atos_py as atos
 from atos_py.algorithms.bfs import direction_over_devices as levels
 from atos_py.algorithms.bfs import parents_over_devices as parents
 from atos_py.algorithms.bfs import pushed_levels_over_devices as pushed
+from atos_py.algorithms.bfs.growing_ranges import plan_growing_ranges
 from atos_py.algorithms.pagerank import chebyshev_pull
 from atos_py.algorithms.pagerank import over_devices as pagerank
 from atos_py.algorithms.sssp.tasks import relax
@@ -19,7 +20,6 @@ from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Tasks
 from atos_py.operators.device_ranges import plan_device_ranges
-from atos_py.operators.growing_ranges import plan_growing_ranges
 from atos_py.operators.long_rows import make_long_rows
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")

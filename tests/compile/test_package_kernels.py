@@ -10,13 +10,16 @@ from fake_arrays import FakeArray
 from kernel_limits import check_registers
 
 import atos_py as atos
-from atos_py.algorithms import count_triangles, dynamic_components, label_propagation, maximal_independent_set
+from atos_py.algorithms import maximal_independent_set
+from atos_py.algorithms.count_triangles import api as count_triangles
+from atos_py.algorithms.count_triangles import orientation
 from atos_py.algorithms.k_core import leave
+from atos_py.algorithms.label_propagation import api as label_propagation
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Tasks
-from atos_py.graph import row_deletion, row_edits, row_keys
-from atos_py.operators import connect, orientation, peeling
+from atos_py.models.dynamic import dynamic_components, row_deletion, row_edits, row_keys
+from atos_py.operators import connect, peeling
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")

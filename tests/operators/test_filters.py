@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import atos_py as atos
-from atos_py.acc import programs
+from atos_py.models.acc import programs
 from atos_py.operators.filters import ONE_VERTEX, ballot, make_filters, take_sums
 from atos_py.operators.row_pull import row_search
 

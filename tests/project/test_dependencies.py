@@ -42,7 +42,7 @@ def test_a_public_name_stands_for_the_modules_that_define_it(name):
         ("import atos_py as atos\natos.color(graph)", "atos_py.algorithms.coloring.api"),
         ("CODE = '''\nimport atos_py as atos\nprint(atos.color(graph))\n'''", "atos_py.algorithms.coloring.api"),
         ("import atos_py\natos_py.color(graph)", "atos_py.algorithms.coloring.tasks"),
-        ("from atos_py import acc", "atos_py.acc.programs"),
+        ("from atos_py import acc", "atos_py.models.acc.programs"),
         ("from atos_py import (\n    color,\n    bfs,\n)", "atos_py.algorithms.coloring.api"),
         ("from atos_py.compile import linker as link", "atos_py.compile.linker"),
         ("    from atos_py.compile import linker as link", "atos_py.compile.linker"),
@@ -66,7 +66,7 @@ def test_files_beside_modules():
     assert "tests/tasks_over_devices.py" in depends("runtime/test_buckets_over_devices.py")
     assert {"tests/distributed/member.py", "examples/multi_node.py"} <= depends("distributed/test_processes.py")
     assert "tests/core/bfs_task.cu" in depends("algorithms/test_gpu_searches.py")
-    assert "docs/networkx.md" in depends("nx_backend/test_networkx_backend.py")
+    assert "docs/networkx.md" in depends("models/nx_backend/test_networkx_backend.py")
     assert "benchmarks/stress.py" in depends("runtime/test_stress.py")
     assert "examples/barnes_hut.py" in depends("compile/test_program_kernels.py")
 
@@ -109,4 +109,5 @@ def test_what_runs_is_what_is_found(tmp_path):
     found = {dependencies.MODULES[module] for module in of_text(tmp_path, text)}
     ran = modules_run_by(run)
     assert len(ran) > 50
-    assert ran - found == set()
+    asked = {dependencies.MODULES["atos_py.support.moved_modules"]}  # by each import that finds nothing
+    assert ran - found - asked == set()

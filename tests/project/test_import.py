@@ -1,16 +1,18 @@
-"""`import atos_py` loads nothing but the errors; a public name brings its modules when it is first used."""
+"""`import atos_py` loads no more than the errors; a public name brings its modules when it is first used."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import atos_py as atos
 from atos_py import errors
+from atos_py.support.moved_modules import MOVED
 
 HEAVY = {"cffi", "llvmlite", "matplotlib", "networkx", "numba", "numpy", "scipy"}
 STUB = Path(atos.__file__).with_suffix(".pyi")
@@ -31,9 +33,10 @@ def of_package(modules: set[str]) -> set[str]:
 @pytest.mark.parametrize(
     "code", ["import atos_py", "from atos_py import AtosError, errors", "import atos_py as a; dir(a), a.__all__"]
 )
-def test_import_loads_the_errors_alone(code: str) -> None:
+def test_import_loads_no_more_than_the_errors(code: str) -> None:
     loaded = loaded_by(code)
-    assert of_package(loaded) == {"errors"}
+    assert {name for name in loaded if name.count(".") > 1} == {"atos_py.support.moved_modules"}
+    assert of_package(loaded) == {"errors", "support"}
     assert loaded & HEAVY == set()
 
 
@@ -47,7 +50,7 @@ def mark(worker, v, i, seen):
 seen, queue = atos.zeros(1, device="cpu"), atos.Queue(10, device="cpu")
 queue.push([3])
 """)
-    assert of_package(loaded) & {"algorithms", "acc", "cli", "features", "nx_backend", "tools"} == set()
+    assert of_package(loaded) & {"algorithms", "acc", "cli", "features", "models", "nx_backend", "tools"} == set()
     assert loaded & HEAVY == {"cffi", "numpy"}
 
 
@@ -55,6 +58,10 @@ def test_an_algorithm_loads_no_other() -> None:
     loaded = loaded_by("import atos_py as atos; atos.color")
     assert {name.split(".")[2] for name in loaded if name.startswith("atos_py.algorithms.")} & set(dir(atos)) == set()
     assert "atos_py.algorithms.coloring" in loaded
+
+
+def test_the_command_line_loads_no_models() -> None:
+    assert "models" not in of_package(loaded_by("from atos_py.cli import find_commands; find_commands()"))
 
 
 @pytest.mark.parametrize("code", ["import atos_py as a; a.{0}", "import atos_py.{0}", "from atos_py import {0}"])
@@ -81,6 +88,15 @@ def test_every_name_is_that_of_its_module() -> None:
         assert found is source if module is None else found is getattr(source, name)
         public = getattr(source, "__all__", None)
         assert module is None or public is None or name in public, name
+
+
+def test_stubs_of_public_paths_name_where_they_lead() -> None:
+    stubs = {path.stem: path.read_text() for path in STUB.parent.glob("*.pyi") if path != STUB}
+    assert stubs.keys() == {"acc", "features", "linalg", "nx_backend"}
+    for name, text in stubs.items():
+        now = MOVED[f"atos_py.{name}"]
+        assert text.splitlines()[-1] == f"from {now.removeprefix('atos_py')} import *"
+        assert import_module(f"atos_py.{name}") is import_module(now)
 
 
 def test_star() -> None:

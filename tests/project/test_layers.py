@@ -15,7 +15,7 @@ import atos_py as atos
 ROOT = Path(atos.__file__).parent
 ORDER = [
     "errors", "support", "core", "arrays", "compile", "runtime",
-    "linalg", "operators", "graph", "distributed", "features", "algorithms", "acc", "nx_backend", "tools", "cli",
+    "operators", "graph", "distributed", "algorithms", "tools", "models", "cli",
 ]  # fmt: skip
 
 
@@ -48,7 +48,9 @@ def test_the_rules_name_each_folder_once():
     assert text.count(" | ".join(f"`{package}`" for package in ORDER)) == 1
     folders = [name for row in re.findall(r"^\| (`(?:atos_py|csrc)[^|]*) \|", text, re.MULTILINE) for name in row.split(", ")]
     parts = [path.name for path in (ROOT.parent / "csrc").iterdir() if path.is_dir()]
-    expected = ["atos_py/", *[f"atos_py/{name}" for name in ORDER[1:]], *[f"csrc/{name}" for name in parts]]
+    models = [path.parent.name for path in (ROOT / "models").glob("*/__init__.py")]
+    packages = [*(f"atos_py/{name}" for name in ORDER[1:]), *(f"atos_py/models/{name}" for name in models)]
+    expected = ["atos_py/", *packages, *[f"csrc/{name}" for name in parts]]
     assert sorted(folders) == sorted(f"`{name}`" for name in expected)
 
 
@@ -60,6 +62,21 @@ def test_imports_are_found():
 def test_imports_point_to_packages_before():
     layer = {module: ORDER.index(module.split(".")[1]) for module in MODULES if module.count(".") and "__main__" not in module}
     assert [(module, target) for module, target in EDGES if module in layer and layer.get(target, 99) > layer[module]] == []
+
+
+def test_models_are_imported_by_nothing_but_the_command_line():
+    """So they are loaded when they are first used, and what is below is read without them."""
+    users = {module.split(".")[1] for module, target in EDGES if target.split(".")[1:2] == ["models"]}
+    assert users == {"models", "cli"}
+
+
+def test_operators_have_more_than_one_client():
+    """What one algorithm or one model alone uses is in its package."""
+    clients: dict[str, set[str]] = {module: set() for module in MODULES if module.startswith("atos_py.operators.")}
+    for module, target in EDGES:
+        if target in clients:
+            clients[target].add(".".join(module.split(".")[1:3]))
+    assert [module for module, found in clients.items() if len(found) < 2] == []
 
 
 def test_no_circles():

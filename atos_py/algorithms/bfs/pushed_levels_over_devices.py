@@ -29,12 +29,12 @@ from ...compile.cached_load import load_cached
 from ...compile.task import task
 from ...graph.partition import Partition
 from ...operators.device_ranges import DeviceRanges, plan_device_ranges, reset_ranges, takers_of, vertices_of_device
-from ...operators.growing_ranges import GrowingRanges, begin_of, plan_growing_ranges
 from ...operators.range_takers import ask_for_range
-from ...operators.spread_edges import scan, spread_edges
 from ...runtime.launch_options import LaunchOptions
 from ..launch_sequence import LaunchSequence
+from .growing_ranges import GrowingRanges, begin_of, plan_growing_ranges
 from .pushed_levels import MOST_LEVELS
+from .spread_edges import scan, spread_edges
 from .tasks import visit_within
 
 __all__ = ["PushedSearch", "push_level", "search_by_pushed_levels_over"]

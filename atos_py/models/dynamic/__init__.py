@@ -1,0 +1,1 @@
+"""Graphs whose edges change, and results that follow them."""

@@ -1,0 +1,27 @@
+"""Centrality by networkx's names and parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.betweenness import betweenness
+from .graphs import AtosGraph
+
+__all__ = ["betweenness_centrality"]
+
+
+def betweenness_centrality(
+    G: AtosGraph,  # noqa: N803
+    k: int | None = None,
+    normalized: bool = True,
+    weight: Any = None,
+    endpoints: bool = False,
+    seed: Any = None,
+) -> dict[Any, float]:
+    """Return the betweenness of each node; only calls for all sources, by edges and without endpoints come here."""
+    found = np.asarray(betweenness(G.simple).centrality)
+    if not normalized:  # of a directed graph each pair counts twice, also if every edge has its reverse
+        found = found * ((len(G) - 1) * (len(G) - 2) / (1 if G.is_directed() else 2))
+    return dict(zip(G.nodes, found.tolist(), strict=True))
