@@ -66,11 +66,17 @@ void QueueStorage::collapse_rings() {
   }
 }
 
-void QueueStorage::recover(bool barrier, bool claimed_in_order) {
+void QueueStorage::recover_pending(const Run &run) {
+  recover(run.launch.barrier ? tickets_of(counters.round_end) : 0, run.claimed_in_order);
+}
+
+// `level_end`: the end of an interrupted level, or 0. `claimed_in_order`: whether the tickets below `head` are those that were
+// claimed.
+void QueueStorage::recover(uint64_t level_end, bool claimed_in_order) {
   const uint64_t dropped = counters.spilled - std::min(counters.spilled, spill_size());
   spill_written |= counters.spilled > 0;
   reserve_staging(kVisitedSlots * slot_bytes);
-  if (has_buckets() || !claimed_in_order || !recover_in_place()) recover_aside(barrier);
+  if (has_buckets() || !claimed_in_order || !recover_in_place(level_end)) recover_aside(level_end);
   lost += dropped;
   disordered = false;
 }
@@ -100,7 +106,7 @@ uint64_t QueueStorage::read_spilled(uint64_t end, unsigned char *beyond) {
 }
 
 // False if the rings cannot stay as they are.
-bool QueueStorage::recover_in_place() {
+bool QueueStorage::recover_in_place(uint64_t level_end) {
   const RingTickets last = last_ring();
   // All items of the tickets from `end` on were spilled, since their slots hold others: perhaps many, which go straight behind.
   const uint64_t end = std::min(last.end, std::max(std::min(counters.head, last.end), last.start) + last.size);
@@ -129,38 +135,39 @@ bool QueueStorage::recover_in_place() {
   counters.head = counters.finished = recovery.head;
   counters.tail = recovery.tail + growths * kGrowth;
   counters.quiescent = QueueRef<4>::none_quiescent(recovery.head);
+  level = level_end - std::min(level_end, recovery.head);
   return true;
 }
 
 // Reads all items, and stores them in a ring anew.
-void QueueStorage::recover_aside(bool barrier) {
+void QueueStorage::recover_aside(uint64_t level_end) {
   uint64_t of_level = 0;
-  // Of a level that is over all items were taken, which may be many times as many as those that are left.
-  const bool is_over = barrier && !has_buckets() && ran_all_below(&counters, counters.head);
-  std::vector<unsigned char> all = peek_from(is_over ? counters.head : 0, &of_level);
+  std::vector<unsigned char> all = peek_from(0, level_end, &of_level);
   read_spilled(kNever, nullptr);
   all.reserve(all.size() + found.spilled.size() * item_bytes);
   for (const TicketItem &its : found.spilled) all.insert(all.end(), its.item, its.item + item_bytes);
   if (has_buckets()) return recover_prioritized(all);
   count_growths();
-  replace(all.data(), all.size() / item_bytes, barrier ? of_level : 0);
+  replace(all.data(), all.size() / item_bytes, of_level);
 }
 
-// The items of ready slots in the order of their tickets, from one on, then those that did not fit; *before_head: how many lie
-// before `head`.
-std::vector<unsigned char> QueueStorage::peek_from(uint64_t ticket, uint64_t *before_head) {
+// The items of ready slots in the order of their tickets, from one on, then those that did not fit; *of_level: how many of them
+// have a ticket below `level_end`.
+std::vector<unsigned char> QueueStorage::peek_from(uint64_t ticket, uint64_t level_end, uint64_t *of_level) {
   std::vector<unsigned char> result;
   uint64_t earlier = 0;
   if (!has_buckets() || disordered)
-    for (unsigned k = 0; k <= growths_of(counters.tail); ++k) earlier += peek_ring(ring_of_growth(k), ticket, &result);
-  if (before_head) *before_head = earlier;
+    for (unsigned k = 0; k <= growths_of(counters.tail); ++k)
+      earlier += peek_ring(ring_of_growth(k), ticket, level_end, &result);
+  if (of_level) *of_level = earlier;
   result.insert(result.end(), overflow.begin(), overflow.end());
   for (const Prioritized &one : in_order()) result.insert(result.end(), one.item, one.item + item_bytes);
   return result;
 }
 
-// Appends what is pending in a ring, from a ticket on; returns how many lie before `head`.
-uint64_t QueueStorage::peek_ring(const RingTickets &ring, uint64_t from, std::vector<unsigned char> *result) {
+// Appends what is pending in a ring, from a ticket on; returns how many lie before `level_end`.
+uint64_t QueueStorage::peek_ring(const RingTickets &ring, uint64_t from, uint64_t level_end,
+                                 std::vector<unsigned char> *result) {
   const uint64_t start = ring.start, end = ring.end;
   if (from >= end) return 0;
   const uint64_t used = std::min(ring.size, end - std::max(start, from)), newest = (end - start) / ring.size;
@@ -181,7 +188,7 @@ uint64_t QueueStorage::peek_ring(const RingTickets &ring, uint64_t from, std::ve
         const uint64_t behind = item_bytes == 4 ? (newest - sequence / 2) & 0x7fffffff : newest - sequence / 2;
         std::vector<unsigned char> &generation = generations[behind];
         generation.insert(generation.end(), item, item + item_bytes);
-        earlier += start + (newest - behind) * ring.size + first + i < counters.head;
+        earlier += start + (newest - behind) * ring.size + first + i < level_end;
       }
     });
   };
