@@ -144,7 +144,7 @@ private:
   void free_memory() noexcept;
   void make_ring(uint64_t capacity);
   void reset_counters();
-  void reset();
+  void reset(uint64_t written = 0);
   bool add_rings(uint64_t more);
   bool grow(uint64_t total, const std::function<void(uint64_t capacity)> &make);
   void replace_in(uint64_t capacity, const unsigned char *items, uint64_t n, uint64_t of_level);

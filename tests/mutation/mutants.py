@@ -744,8 +744,8 @@ HOST = {
     "C08": Mutant(
         "host/queue_storage.cpp",
         "a slot is not emptied",
-        "std::min(first_size, tickets_of(counters.tail)) *",
-        "std::min(first_size, tickets_of(counters.tail)) / 2 *",
+        "used = std::min(first_size, tickets_of(counters.tail));",
+        "used = std::min(first_size, tickets_of(counters.tail)) / 2;",
     ),
     "C09": Mutant(
         "host/queue_storage.cpp",
@@ -833,15 +833,8 @@ HOST = {
     "C29": Mutant(
         "host/recovery.cpp",
         "generations in the wrong order",
-        "std::greater<uint64_t>> generations",
-        "std::less<uint64_t>> generations",
-    ),
-    "C30": Mutant(
-        "host/recovery.cpp",
-        "generations of small items compared beyond 31 bits",
-        "(newest - sequence / 2) & 0x7fffffff",
-        "newest - sequence / 2",
-        "out of reach: a ring has to go round 2^31 times",
+        "std::map<uint64_t, std::vector<unsigned char>> older",
+        "std::map<uint64_t, std::vector<unsigned char>, std::greater<uint64_t>> older",
     ),
     "C31": Mutant(
         "host/launch.cpp", "statistics are not summed", "total_ran += stats->tasks_run", "total_ran = stats->tasks_run"
@@ -861,7 +854,10 @@ HOST = {
         GPU + "a CPU's are copied at each run",
     ),
     "C38": Mutant(
-        "host/recovery.cpp", "a ticket behind the end of a level counts as one of it", "+ i < level_end", "+ i <= level_end"
+        "host/recovery.cpp",
+        "a ticket behind the end of a level counts as one of it",
+        "earlier += ticket < level_end;",
+        "earlier += ticket <= level_end;",
     ),
     "C39": Mutant(
         "host/launch.cpp", "samples of the launch before", "counters.ran_so_far = counters.next_sample = counters.sampled = 0;"
@@ -886,9 +882,21 @@ HOST = {
     ),
     "C47": Mutant(
         "host/recovery.cpp",
-        "slots before the end of the ring are not read",
-        "read_slots(ring.size - (used - before), used - before);",
-        "",
+        "items of older generations are not read",
+        "} else if (distance < 0 && distance % 2) {",
+        "} else if (false) {",
+    ),
+    "C51": Mutant(
+        "host/recovery.cpp",
+        "items of older generations come behind the others",
+        "result->insert(result->begin() + ptrdiff_t(before), items",
+        "result->insert(result->end(), items",
+    ),
+    "C52": Mutant(
+        "host/queue_storage.cpp",
+        "slots that nothing is written to keep what they had",
+        "if (capacity == first_size) reset(fit);",
+        "if (capacity == first_size) reset(capacity);",
     ),
     "C40": Mutant(
         "host/queue.cpp",
