@@ -1,9 +1,9 @@
-"""Latency of stopping a launch, by the number of pending items: stop_latency.py [--device cuda] [N ...]
+"""Latency of stopping a launch, by schedule and by the number of pending items: stop_latency.py [--device cuda] [N ...]
 
-For each N: a queue whose tasks push their items again, so that N are always pending; one that was filled from the host, and one
-that grew while workers ran. Prints how long after its deadline a launch with a timeout is back, how long a launch takes whose
-first task calls worker.stop(), and how long one takes that finds the queue full; medians of three. The number of pending items
-is checked after each.
+For each N and schedule: a queue whose tasks push their items again, so that N are always pending; one that was filled from the
+host, and, for persistent launches, one that grew while workers ran. Prints how long after its deadline a launch with a timeout
+is back, how long a launch takes whose first task calls worker.stop(), and how long one takes that finds the queue full; medians
+of three. The number of pending items is checked after each.
 """
 
 from __future__ import annotations
@@ -17,6 +17,13 @@ import numpy as np
 import atos_py as atos
 
 TIMEOUT = 0.1
+SCHEDULES = {
+    "relaxed": {},
+    "rounds": {"barrier": True},
+    "discrete": {"persistent": False},
+    "discrete rounds": {"barrier": True, "persistent": False},
+    "buckets": {},
+}
 
 
 @atos.task
@@ -58,20 +65,58 @@ def ended(call, error: type[Exception] | None) -> float:
     return time.perf_counter() - begin
 
 
-def check(queue: atos.Queue, expected: int | None = None) -> None:
-    if expected is not None and len(queue) != expected:
+def check(queue: atos.Queue, expected: int) -> None:
+    if len(queue) != expected:
         raise SystemExit(f"{len(queue):,} items are pending, not {expected:,}")
 
 
-def measure(queue: atos.Queue, n: int, worker: str) -> tuple[float, float]:
-    late, stopped = [], []
-    for _ in range(3):
-        seconds = ended(lambda: queue.launch(again, worker=worker, timeout=TIMEOUT), atos.LaunchTimeoutError)
-        late.append(1e3 * (seconds - TIMEOUT))
-        check(queue, n)
-        stopped.append(1e3 * ended(lambda: queue.launch(stop, worker=worker), None))
-        check(queue, n)
-    return statistics.median(late), statistics.median(stopped)
+class Launches:
+    """Launches of one schedule on one device, with items of 8 bytes."""
+
+    def __init__(self, schedule: str, device: str, worker: str) -> None:
+        self.schedule, self.device = schedule, device
+        self.options = {"worker": worker, **SCHEDULES[schedule]}
+        self.grows = self.options.get("persistent", True) and schedule != "buckets"
+
+    def queue(self, capacity: int, **options) -> atos.Queue:
+        buckets = {"buckets": 16, "delta": 1.0} if self.schedule == "buckets" else {}
+        return atos.Queue(capacity, device=self.device, dtype=np.int64, **buckets, **options)
+
+    def grown(self, n: int) -> atos.Queue:
+        """Return a queue that has grown to n items while workers ran."""
+        queue, count = self.queue(64), atos.zeros(1, dtype=np.int64, device=self.device)
+        queue.push(range(16))
+        while len(queue) < n:
+            ended(lambda: queue.launch(double, count, n - 16, timeout=0.5, **self.options), atos.LaunchTimeoutError)
+        return queue
+
+    def warm_up(self) -> None:
+        queue = self.queue(64)
+        for task in (again, stop, twice, double):
+            queue.push(range(16))
+            extra = (atos.zeros(1, dtype=np.int64, device=self.device), 10) if task is double else ()
+            ended(lambda task=task, extra=extra: queue.launch(task, *extra, timeout=0.02, **self.options), atos.AtosError)
+            queue.clear()
+
+    def measure(self, queue: atos.Queue) -> tuple[float, float]:
+        n, late, stopped = len(queue), [], []
+        for _ in range(3):
+            seconds = ended(lambda: queue.launch(again, timeout=TIMEOUT, **self.options), atos.LaunchTimeoutError)
+            late.append(1e3 * (seconds - TIMEOUT))
+            check(queue, n)
+            stopped.append(1e3 * ended(lambda: queue.launch(stop, **self.options), None))
+            check(queue, n)
+        return statistics.median(late), statistics.median(stopped)
+
+    def measure_full(self, queue: atos.Queue, n: int) -> float:
+        full = []
+        for _ in range(3):
+            full.append(1e3 * ended(lambda: queue.launch(twice, **self.options), atos.QueueFullError))
+            if len(queue) <= n:
+                raise SystemExit(f"{len(queue):,} items are pending in a queue that is full with {n:,}")
+            queue.clear()
+            queue.push(range(n))
+        return statistics.median(full)
 
 
 def main() -> None:
@@ -79,39 +124,25 @@ def main() -> None:
     parser.add_argument("n", nargs="*", type=float, default=[1e5, 1e6, 1e7])
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--worker", default="cta")
+    parser.add_argument("--schedule", choices=SCHEDULES, nargs="+", default=list(SCHEDULES))
     given = parser.parse_args()
     print(f"{atos.device(given.device)}, {given.worker} workers, items of 8 bytes, milliseconds")
-    print(f"{'pending':>14} {'ring':>9} {'after deadline':>15} {'worker.stop()':>14} {'full queue':>11}")
-    warm = atos.Queue(64, device=given.device, dtype=np.int64)
-    for task in (again, stop, twice, double):
-        warm.push(range(16))
-        options = {"worker": given.worker, "timeout": 0.02}
-        extra = (atos.zeros(1, dtype=np.int64, device=given.device), 10) if task is double else ()
-        ended(lambda task=task, extra=extra, options=options: warm.launch(task, *extra, **options), atos.AtosError)
-        warm.clear()
-    for n in map(int, given.n):
-        queue = atos.Queue(n, device=given.device, dtype=np.int64, max_capacity=n)
-        queue.push(range(n))
-        late, stopped = measure(queue, n, given.worker)
-        full = []
-        for _ in range(3):
-            full.append(1e3 * ended(lambda queue=queue: queue.launch(twice, worker=given.worker), atos.QueueFullError))
-            if len(queue) <= n:
-                raise SystemExit(f"{len(queue):,} items are pending in a queue that is full with {n:,}")
-            queue.clear()
+    print(f"{'schedule':>16} {'pending':>12} {'ring':>7} {'after deadline':>15} {'worker.stop()':>14} {'full queue':>11}")
+    for schedule in given.schedule:
+        launches = Launches(schedule, given.device, given.worker)
+        launches.warm_up()
+        for n in map(int, given.n):
+            queue = launches.queue(n, max_capacity=n)
             queue.push(range(n))
-        print(f"{n:14,} {'pushed':>9} {late:15.1f} {stopped:14.1f} {statistics.median(full):11.1f}", flush=True)
-        del queue
-        queue, count = atos.Queue(64, device=given.device, dtype=np.int64), atos.zeros(1, dtype=np.int64, device=given.device)
-        queue.push(range(16))
-        while len(queue) < n:
-            ended(
-                lambda queue=queue, count=count, n=n: queue.launch(double, count, n - 16, worker=given.worker, timeout=0.5),
-                atos.LaunchTimeoutError,
-            )
-        late, stopped = measure(queue, len(queue), given.worker)
-        print(f"{len(queue):14,} {'grown':>9} {late:15.1f} {stopped:14.1f} {'':>11}", flush=True)
-        del queue
+            late, stopped = launches.measure(queue)
+            full = launches.measure_full(queue, n)
+            print(f"{schedule:>16} {n:12,} {'pushed':>7} {late:15.1f} {stopped:14.1f} {full:11.1f}", flush=True)
+            del queue
+            if launches.grows:
+                queue = launches.grown(n)
+                late, stopped = launches.measure(queue)
+                print(f"{schedule:>16} {len(queue):12,} {'grown':>7} {late:15.1f} {stopped:14.1f}", flush=True)
+                del queue
 
 
 if __name__ == "__main__":

@@ -229,7 +229,9 @@ private:
       counters.rounds += is_round;
       // A whole round of idle calls pushed nothing.
       if (run.kernel.idle_round && counters.tail == tail && counters.far.stored == far) return;
-      if (run.launch.barrier) counters.head = end; // claims ran past the end of the round
+      if (!run.launch.barrier) continue;
+      counters.head = std::min(counters.head, end); // claims ran past the end of the round, unless a stop interrupted it
+      counters.round_end = end;
     }
   }
 

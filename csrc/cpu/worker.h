@@ -138,7 +138,7 @@ private:
         open_round(round_end);
         fetch_add(&meeting()->rounds, uint64_t(1));
       });
-      uint64_t next = opens ? load(&counters->round_end) : kNever;
+      uint64_t next = opens ? load(&counters->round_end) : kLastRound;
       bool opened = load(&counters->far.opened);
       if (next == round_end && !opened && given.idle) {
         run_idle();
@@ -146,17 +146,18 @@ private:
         next = load(&counters->round_end);
         opened = load(&counters->far.opened);
       }
-      if ((!several && next == round_end && !opened) || next == kNever) return;
+      if ((!several && next == round_end && !opened) || next & kLastRound) return;
       round_end = next;
       ++view.worker.round;
       view.worker.mode = int64_t(load(&queue.counters->mode));
     }
   }
 
-  // Ends a round; whether all that it had ran, if the workers have reported that. Claims ran past its end.
+  // Ends a round; whether all that it had ran, if the workers have reported that. Claims ran past its end, unless a stop
+  // interrupted it.
   bool close_round(uint64_t round_end) {
     if constexpr (several) return to_peers.peers.close_round(given.buckets);
-    store(&queue.counters->head, round_end);
+    lower_to(&queue.counters->head, round_end);
     return ran_all_below(queue.counters, round_end);
   }
 
@@ -170,7 +171,7 @@ private:
     if (given.buckets)
       store(&queue.counters->far.opened,
             stopped || next != round_end ? 0 : far.open(kBetweenRounds, launch.workers, kFarChunk));
-    store(&queue.counters->round_end, stopped ? kNever : next);
+    store(&queue.counters->round_end, stopped ? round_end | kLastRound : next);
   }
 
   // The last worker at the end of a round runs the function between rounds, when all have reported what they ran; not if a stop

@@ -5,6 +5,7 @@
 
 #if ATOS_HAS_CUDA
 #include <algorithm>
+#include <iterator>
 
 #include "cuda/kernel_monitor.h"
 #include "cuda/launch.h"
@@ -27,6 +28,8 @@ void run_kernels(CudaDevice &device, Run &run) {
   upload(device, run, caller_stream);
   check(d.cuStreamSynchronize(caller_stream), "launching");
 
+  run.kernel.sequence = 0;
+  std::fill(std::begin(run.ranges), std::end(run.ranges), Run::Range{});
   uint64_t begin = run.counters->head, tail = run.first_end;
   uint64_t rounds = 0, sequence = 0; // kernels are numbered from 1
   for (uint32_t s = 0; s < streams; ++s) {
@@ -65,6 +68,7 @@ void run_kernels(CudaDevice &device, Run &run) {
     rounds += !(launch.barrier && quiescent);
     run.kernel.round_begin = begin;
     run.kernel.round_end = begin = tail;
+    run.ranges[vacant] = {run.kernel.round_begin, tail};
     run.kernel.stream = vacant;
     run.kernel.record = &resources.records[vacant];
     run.kernel.sequence = ++sequence;
@@ -79,7 +83,7 @@ void run_kernels(CudaDevice &device, Run &run) {
   download(device, run, caller_stream);
   run.monitor.workers_stopped(run.counters->stop);
   if (stop && run.monitor.stopped()) run.counters->stop |= kStopAsked; // perhaps no kernel ran to see it
-  run.counters->head = begin;
+  note_claims(run);
   run.counters->rounds += rounds;
   run.stale = true;
 }

@@ -50,11 +50,27 @@ bool poll_launch(CudaDevice &device, Run &run, CUstream stream) {
   return true;
 }
 
+void note_claims(Run &run) {
+  const Launch &last = run.kernel;
+  if (!last.sequence) return; // none was started
+  run.counters->head = run.counters->round_end = last.round_end;
+  const CompletionRecord *records = last.record - last.stream;
+  uint64_t claimed_until = 0;
+  for (uint32_t s = 0; s < ATOS_MAX_STREAMS; ++s) {
+    const Run::Range &its = run.ranges[s];
+    if (its.begin == its.end) continue;
+    const uint64_t until = std::min(its.begin + records[s].claims, its.end); // claims may run past the end
+    if (until != its.end) run.counters->head = std::min(run.counters->head, until);
+    if (until != its.begin) claimed_until = std::max(claimed_until, until);
+  }
+  run.claimed_in_order = claimed_until <= run.counters->head;
+}
+
 bool completed_since(CudaDevice &device, Run &run) {
   if (!std::all_of(run.pending_kernels.begin(), run.pending_kernels.end(), has_completed)) return false;
   run.pending_kernels.clear();
   copy(device, run.counters, run.kernel.counters, sizeof(Counters));
-  if (!run.launch.persistent) run.counters->head = run.kernel.round_end;
+  if (!run.launch.persistent) note_claims(run);
   run.counters->stop |= kStopAsked;
   return true;
 }

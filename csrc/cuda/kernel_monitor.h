@@ -24,6 +24,10 @@ void send_stop(CudaDevice &device, const Run &run);
 // kernels of `run.pending_kernels` were asked to stop and did not.
 bool poll_launch(CudaDevice &device, Run &run, CUstream stream);
 
+// After the kernels of a discrete launch: fills in the counters up to where workers have claimed tickets, and where the last
+// round ends.
+void note_claims(Run &run);
+
 // Whether the kernels of a launch that was stuck have completed; fills in the counters then.
 bool completed_since(CudaDevice &device, Run &run);
 

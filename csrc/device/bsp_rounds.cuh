@@ -169,7 +169,7 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
     const Counters *counters = queue().counters;
     const uint64_t next = load(&counters->round_end);
     if (asks_for_round) header->mode = int64_t(load(&counters->mode));
-    if (next == kNever || (has_peers && load(&counters->stop) & kStopGone)) return Action::kLeave;
+    if (next & kLastRound || (has_peers && load(&counters->stop) & kStopGone)) return Action::kLeave;
     if (!has_peers && next == end && !(has_buckets && load(&counters->far.opened))) return Action::kIdle;
     this->set_round(end, next);
     header->idle_called = 0;
@@ -200,11 +200,11 @@ template <class Group, unsigned bytes> struct BspRounds : HostReport<Group, byte
           fetch_add(&peers_of(launch).meeting()->rounds, uint64_t(1));
           return;
         }
-        store(&counters->head, end); // claims ran past the end of the round
+        lower_to(&counters->head, end); // claims ran past the end of the round, unless a stop interrupted it
         const uint64_t tail = tickets_of(load(&counters->tail));
         const bool stopped = queue().stopped();
         if (has_buckets) store(&counters->far.opened, stopped || tail != end ? 0 : this->open_next_bucket());
-        store(&counters->round_end, stopped ? kNever : tail);
+        store(&counters->round_end, stopped ? end | kLastRound : tail);
         if (!idle_called) fetch_add(&counters->rounds, uint64_t(1));
       });
       if (!is_over) return Action::kRound;

@@ -41,8 +41,9 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
     if (fetch_add(&counters->gone[launch.stream], 1) != gridDim.x - 1) return;
     fence();
     store(&counters->gone[launch.stream], 0);
-    store(&counters->claims[launch.stream], 0);
     volatile CompletionRecord *record = launch.record;
+    record->claims = load(&counters->claims[launch.stream]);
+    store(&counters->claims[launch.stream], 0);
     const uint64_t tail = load(&counters->tail), stop = load(&counters->stop);
     record->tail = tail;
     record->stop = stop;

@@ -158,6 +158,7 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
   for (;; storage.provide(run)) {
     if (launch.mailbox) set_mail(counters, mail); // each time: a queue that has moved has new counters
     run.first_end = launch.barrier && storage.level ? counters.head + storage.level : tickets_of(counters.tail);
+    counters.round_end = run.first_end;
     run.kernel.round = counters.rounds;
     provide_receivers(run);
     for (uint32_t k = 0; k < launch.num_pools; ++k)
@@ -176,11 +177,11 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
     // A push found its slot occupied, or a task or the host asked. If what is pending fits, perhaps after growing, go on.
     stats->failure = counters.failure;
     stats->stopped = (counters.stop & kStopCalled) != 0;
-    const bool interrupted = launch.barrier && !ran_all_below(&counters, counters.head);
+    const bool interrupted = launch.barrier && !ran_all_below(&counters, tickets_of(counters.round_end));
     mail = counters.mail;
     {
       const ScopedTimer timer(run.copied);
-      storage.recover_pending(launch);
+      storage.recover_pending(run);
     }
     run.stale = true;
     const bool ends = !room || stats->failure.failed || storage.lost || stats->stopped || run.monitor.stopped();

@@ -362,7 +362,7 @@ bool atos_queue::run_peers(PeerLaunch &all) {
     for (uint32_t k = 0; k < all.here; ++k) {
       const Counters &counters = all.storage(k).counters;
       unfinished |= counters.stop != (barrier ? kRun : kEnded);
-      interrupted |= barrier && !ran_all_below(&counters, counters.head);
+      interrupted |= barrier && !ran_all_below(&counters, tickets_of(counters.round_end));
     }
     over = !all.anywhere(unfinished);
     bool stays = runs[0]->monitor.stopped();
@@ -418,7 +418,7 @@ bool atos_queue::settle(Run &run, bool over, atos_stats *stats) {
   stats->stopped = (counters.stop & kStopCalled) != 0;
   {
     const ScopedTimer timer(run.copied);
-    storage.recover_pending(run.launch);
+    storage.recover_pending(run);
   }
   const bool ends = stats->failure.failed || storage.lost || stats->stopped;
   run.full = storage.over_limit() || (!ends && storage.over_capacity() && !storage.ensure_capacity(storage.num_pending()));

@@ -19,7 +19,7 @@ atos_queue::Lock atos_queue::enter(StopMonitor *monitor) {
   if (replaced) throw Failure(ATOS_REPLACED, "another queue has taken the place of this one");
   if (in_use()) throw Failure(ATOS_BUSY, "a task of an earlier launch of this queue was asked to stop, and still runs");
   if (abandoned) {
-    if (storage.disordered) storage.recover_pending(abandoned->launch);
+    if (storage.disordered) storage.recover_pending(*abandoned);
     take_in(*abandoned);
     abandoned.reset();
   }

@@ -91,10 +91,11 @@ void QueueStorage::reset_counters() {
   stale = true;
 }
 
-// The first ring alone, with nothing in it.
-void QueueStorage::reset() {
+// The first ring alone, with nothing in it; the slots below `written` are to be written.
+void QueueStorage::reset(uint64_t written) {
   const uint32_t zero = 0;
-  backend.fill(slots, &zero, 4, std::min(first_size, tickets_of(counters.tail)) * slot_bytes / 4);
+  const uint64_t used = std::min(first_size, tickets_of(counters.tail));
+  if (used > written) backend.fill(slots_of(0) + written * slot_bytes, &zero, 4, (used - written) * slot_bytes / 4);
   growable.reset();
   size = first_size;
   growths = 0;
@@ -245,7 +246,7 @@ void QueueStorage::replace_in(uint64_t capacity, const unsigned char *items, uin
   rest.reserve((n - fit) * item_bytes + mail_bytes);
   rest.insert(rest.end(), items + fit * item_bytes, items + n * item_bytes);
   reserve_staging(first, fit);
-  if (capacity == first_size) reset();
+  if (capacity == first_size) reset(fit);
   else make_ring(capacity);
   write_slots(static_cast<unsigned char *>(slots), {0, 0, fit, capacity}, 0, first, fit);
   counters.tail = fit;

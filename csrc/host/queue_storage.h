@@ -58,7 +58,7 @@ public:
   uint64_t overhead_bytes() const; // of the device's memory beside the slots
 
   // Reads what is pending, oldest first.
-  std::vector<unsigned char> peek() { return peek_from(counters.head, nullptr); }
+  std::vector<unsigned char> peek() { return peek_from(counters.head, 0, nullptr); }
 
   // Stores items behind those pending, for which the ring has to have space.
   void append(const Pushed &items, uint64_t n);
@@ -89,9 +89,9 @@ public:
   void note_run();
   // After a run which left nothing: makes one ring of all, as large as the last if there is memory, if the queue grew.
   void finish_run();
-  // After a stop: brings what is pending in the rings and the spill area in order. With barriers, `head` is the end of the
-  // level that was interrupted, and what is left of that level has to run before what it pushed.
-  void recover_pending(const atos_launch &launch) { recover(launch.barrier, launch.persistent && !launch.barrier); }
+  // After a stop: brings what is pending in the rings and the spill area in order. With barriers, `round_end` is the end of the
+  // round that was interrupted, and what is left of it has to run before what it pushed.
+  void recover_pending(const Run &run);
 
   // Reserves memory in `overflow` for what a launch may leave in its mailbox, so that a stop need not ask for it.
   void reserve_for_mail(uint64_t bytes);
@@ -144,7 +144,7 @@ private:
   void free_memory() noexcept;
   void make_ring(uint64_t capacity);
   void reset_counters();
-  void reset();
+  void reset(uint64_t written = 0);
   bool add_rings(uint64_t more);
   bool grow(uint64_t total, const std::function<void(uint64_t capacity)> &make);
   void replace_in(uint64_t capacity, const unsigned char *items, uint64_t n, uint64_t of_level);
@@ -166,11 +166,11 @@ private:
   void count_growths();
   void collapse_rings();
   uint64_t read_spilled(uint64_t end, unsigned char *beyond);
-  void recover(bool barrier, bool claimed_in_order);
-  bool recover_in_place();
-  void recover_aside(bool barrier);
-  std::vector<unsigned char> peek_from(uint64_t ticket, uint64_t *before_head);
-  uint64_t peek_ring(const RingTickets &ring, uint64_t from, std::vector<unsigned char> *result);
+  void recover(uint64_t level_end, bool claimed_in_order);
+  bool recover_in_place(uint64_t level_end);
+  void recover_aside(uint64_t level_end);
+  std::vector<unsigned char> peek_from(uint64_t ticket, uint64_t level_end, uint64_t *of_level);
+  uint64_t peek_ring(const RingTickets &ring, uint64_t from, uint64_t level_end, std::vector<unsigned char> *result);
 };
 
 } // namespace atos

@@ -44,7 +44,7 @@ void QueueStorage::provide_to(const Counters *own, Receiver *receiver) {
 void QueueStorage::collect() {
   backend.copy(&counters, device_counters, sizeof counters);
   stale = true;
-  if (counters.spilled) recover(false, true);
+  if (counters.spilled) recover(level ? counters.head + level : 0, true);
   receiving = false;
 }
 

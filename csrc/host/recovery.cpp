@@ -7,6 +7,29 @@
 #include "host/queue_storage.h"
 
 namespace atos {
+namespace {
+
+// Appends items to a vector, many at a time, since one by one takes several times as long.
+class Appender {
+public:
+  explicit Appender(std::vector<unsigned char> *all) : all(all) {}
+  unsigned char *add(size_t bytes) { // room for an item
+    if (used + bytes > sizeof some) flush();
+    used += bytes;
+    return some + used - bytes;
+  }
+  void flush() {
+    all->insert(all->end(), some, some + used);
+    used = 0;
+  }
+
+private:
+  std::vector<unsigned char> *all;
+  unsigned char some[1 << 14];
+  size_t used = 0;
+};
+
+} // namespace
 
 // Slots as an InPlaceRecovery visits them: some at a time, through `staging`.
 struct QueueStorage::StagedSlots {
@@ -18,12 +41,13 @@ struct QueueStorage::StagedSlots {
       some = std::min({end - begin, ring.size - index, kVisitedSlots});
       unsigned char *at = queue.slots_of(ring.number) + index * queue.slot_bytes, *here = queue.staging.get();
       queue.backend.copy(here, at, some * queue.slot_bytes);
+      const uint64_t sequence = ring.sequence_of(begin); // of all of them
       bool changed = false;
       with_slots(queue.item_bytes, [&](auto view) {
         using View = decltype(view);
         auto *slot = reinterpret_cast<typename View::Any *>(here);
         for (uint64_t i = 0; i < some; ++i) {
-          VisitedSlot<View> visited{&slot[i], ring.sequence_of(begin + i), &changed};
+          VisitedSlot<View> visited{&slot[i], sequence, &changed};
           f(begin + i, visited);
         }
       });
@@ -66,11 +90,17 @@ void QueueStorage::collapse_rings() {
   }
 }
 
-void QueueStorage::recover(bool barrier, bool claimed_in_order) {
+void QueueStorage::recover_pending(const Run &run) {
+  recover(run.launch.barrier ? tickets_of(counters.round_end) : 0, run.claimed_in_order);
+}
+
+// `level_end`: the end of an interrupted level, or 0. `claimed_in_order`: whether the tickets below `head` are those that were
+// claimed.
+void QueueStorage::recover(uint64_t level_end, bool claimed_in_order) {
   const uint64_t dropped = counters.spilled - std::min(counters.spilled, spill_size());
   spill_written |= counters.spilled > 0;
   reserve_staging(kVisitedSlots * slot_bytes);
-  if (has_buckets() || !claimed_in_order || !recover_in_place()) recover_aside(barrier);
+  if (has_buckets() || !claimed_in_order || !recover_in_place(level_end)) recover_aside(level_end);
   lost += dropped;
   disordered = false;
 }
@@ -100,7 +130,7 @@ uint64_t QueueStorage::read_spilled(uint64_t end, unsigned char *beyond) {
 }
 
 // False if the rings cannot stay as they are.
-bool QueueStorage::recover_in_place() {
+bool QueueStorage::recover_in_place(uint64_t level_end) {
   const RingTickets last = last_ring();
   // All items of the tickets from `end` on were spilled, since their slots hold others: perhaps many, which go straight behind.
   const uint64_t end = std::min(last.end, std::max(std::min(counters.head, last.end), last.start) + last.size);
@@ -129,67 +159,65 @@ bool QueueStorage::recover_in_place() {
   counters.head = counters.finished = recovery.head;
   counters.tail = recovery.tail + growths * kGrowth;
   counters.quiescent = QueueRef<4>::none_quiescent(recovery.head);
+  level = level_end - std::min(level_end, recovery.head);
   return true;
 }
 
 // Reads all items, and stores them in a ring anew.
-void QueueStorage::recover_aside(bool barrier) {
+void QueueStorage::recover_aside(uint64_t level_end) {
   uint64_t of_level = 0;
-  // Of a level that is over all items were taken, which may be many times as many as those that are left.
-  const bool is_over = barrier && !has_buckets() && ran_all_below(&counters, counters.head);
-  std::vector<unsigned char> all = peek_from(is_over ? counters.head : 0, &of_level);
+  std::vector<unsigned char> all = peek_from(0, level_end, &of_level);
   read_spilled(kNever, nullptr);
   all.reserve(all.size() + found.spilled.size() * item_bytes);
   for (const TicketItem &its : found.spilled) all.insert(all.end(), its.item, its.item + item_bytes);
   if (has_buckets()) return recover_prioritized(all);
   count_growths();
-  replace(all.data(), all.size() / item_bytes, barrier ? of_level : 0);
+  replace(all.data(), all.size() / item_bytes, of_level);
 }
 
-// The items of ready slots in the order of their tickets, from one on, then those that did not fit; *before_head: how many lie
-// before `head`.
-std::vector<unsigned char> QueueStorage::peek_from(uint64_t ticket, uint64_t *before_head) {
+// The items of ready slots in the order of their tickets, from one on, then those that did not fit; *of_level: how many of them
+// have a ticket below `level_end`.
+std::vector<unsigned char> QueueStorage::peek_from(uint64_t ticket, uint64_t level_end, uint64_t *of_level) {
   std::vector<unsigned char> result;
-  uint64_t earlier = 0;
+  uint64_t earlier = 0, slots = 0;
+  for (unsigned k = 0; k <= growths_of(counters.tail); ++k) slots += first_size << k;
+  const uint64_t unfinished = tickets_of(counters.tail) + counters.untracked - counters.finished;
+  result.reserve(std::min(unfinished, slots) * item_bytes + overflow.size());
   if (!has_buckets() || disordered)
-    for (unsigned k = 0; k <= growths_of(counters.tail); ++k) earlier += peek_ring(ring_of_growth(k), ticket, &result);
-  if (before_head) *before_head = earlier;
+    for (unsigned k = 0; k <= growths_of(counters.tail); ++k)
+      earlier += peek_ring(ring_of_growth(k), ticket, level_end, &result);
+  if (of_level) *of_level = earlier;
   result.insert(result.end(), overflow.begin(), overflow.end());
   for (const Prioritized &one : in_order()) result.insert(result.end(), one.item, one.item + item_bytes);
   return result;
 }
 
-// Appends what is pending in a ring, from a ticket on; returns how many lie before `head`.
-uint64_t QueueStorage::peek_ring(const RingTickets &ring, uint64_t from, std::vector<unsigned char> *result) {
-  const uint64_t start = ring.start, end = ring.end;
-  if (from >= end) return 0;
-  const uint64_t used = std::min(ring.size, end - std::max(start, from)), newest = (end - start) / ring.size;
-  std::map<uint64_t, std::vector<unsigned char>, std::greater<uint64_t>> generations; // by their distance from the newest one
+// Appends what is pending in a ring, from a ticket on; returns how many lie before `level_end`.
+uint64_t QueueStorage::peek_ring(const RingTickets &ring, uint64_t from, uint64_t level_end,
+                                 std::vector<unsigned char> *result) {
+  const uint64_t lap = ring.end > ring.size ? ring.end - ring.size : 0; // from here on each ticket has its own slot
+  const uint64_t begin = std::max({from, ring.start, lap});
+  if (begin >= ring.end) return 0;
+  reserve_staging(kVisitedSlots * slot_bytes);
+  std::map<uint64_t, std::vector<unsigned char>> older; // items that others of the same slots came after, by how many
+  const size_t before = result->size();
+  Appender latest(result);
   uint64_t earlier = 0;
-  const auto read_slots = [&](uint64_t first, uint64_t n) {
-    if (n == 0) return;
-    std::vector<unsigned char> memory(n * slot_bytes);
-    backend.copy(memory.data(), slots_of(ring.number) + first * slot_bytes, memory.size());
-    with_slots(item_bytes, [&](auto view) {
-      const auto *slot = reinterpret_cast<const typename decltype(view)::Any *>(memory.data());
-      unsigned char item[kMostItemBytes];
-      for (uint64_t i = 0; i < n; ++i) {
-        const uint64_t sequence = view.sequence(slot[i]);
-        if (sequence % 2 == 0) continue;
-        view.get(slot[i], item);
-        // Of the generation a packed slot has the low 31 bits.
-        const uint64_t behind = item_bytes == 4 ? (newest - sequence / 2) & 0x7fffffff : newest - sequence / 2;
-        std::vector<unsigned char> &generation = generations[behind];
-        generation.insert(generation.end(), item, item + item_bytes);
-        earlier += start + (newest - behind) * ring.size + first + i < counters.head;
-      }
-    });
-  };
-  // Those of the last tickets: up to the slot that comes next, and at the end of the ring.
-  const uint64_t next = (end - start) % ring.size, before = std::min(used, next);
-  read_slots(next - before, before);
-  read_slots(ring.size - (used - before), used - before);
-  for (const auto &generation : generations) result->insert(result->end(), generation.second.begin(), generation.second.end());
+  StagedSlots{*this}.visit(ring, begin, ring.end, [&](uint64_t ticket, const auto &slot) {
+    const int64_t distance = slot.distance();
+    if (distance == 1) {
+      slot.get(latest.add(item_bytes));
+      earlier += ticket < level_end;
+    } else if (distance < 0 && distance % 2) {
+      const uint64_t age = uint64_t(1 - distance) / 2;
+      std::vector<unsigned char> &its = older[age];
+      its.resize(its.size() + item_bytes);
+      slot.get(its.data() + its.size() - item_bytes);
+      earlier += ticket - age * ring.size < level_end;
+    }
+  });
+  latest.flush();
+  for (const auto &[age, items] : older) result->insert(result->begin() + ptrdiff_t(before), items.begin(), items.end());
   return earlier;
 }
 

@@ -74,6 +74,13 @@ struct Run {
   // Whether a copy of the GPU's counters, for the poll callback, is under way.
   bool observing = false;
 
+  // Discrete, on a GPU: the tickets of the kernel that each stream had last.
+  struct Range {
+    uint64_t begin, end;
+  } ranges[ATOS_MAX_STREAMS] = {};
+  // After a stop: whether the tickets below `head` are those that workers have claimed; not so where kernels ran side by side.
+  bool claimed_in_order = true;
+
   // The GPU's kernels that have not completed: their completion records, and the sequence numbers that these will have.
   std::vector<std::pair<const CompletionRecord *, uint64_t>> pending_kernels;
 };

@@ -21,7 +21,10 @@ constexpr uint64_t kGrowth = uint64_t(1) << kTicketBits;
 ATOS_FUNCTION uint64_t tickets_of(uint64_t tail) { return tail & (kGrowth - 1); }
 ATOS_FUNCTION unsigned growths_of(uint64_t tail) { return unsigned(tail >> kTicketBits); }
 
-constexpr uint64_t kNever = ~0ull; // no tail or ticket; as the end of a round: none follows
+constexpr uint64_t kNever = ~0ull; // no tail or ticket
+
+// A bit of round_end: no round follows the one that ends there. `tickets_of` gives its end also then.
+constexpr uint64_t kLastRound = uint64_t(1) << 63;
 
 // Values of ring_first_ticket before the ring's first ticket is known; afterwards it is that ticket plus kGrown.
 constexpr uint64_t kNotGrown = 0, kGrowing = 1, kGrown = 2;
@@ -64,7 +67,7 @@ struct Counters {
   alignas(128) uint64_t arrived;   // grid barrier: blocks that arrived, and more (bsp_rounds.cuh)
   alignas(128) uint64_t phase;     // grid barrier: how often it opened
   uint64_t splits_open;           // bits of the split items that have unclaimed chunks; who waits for the phase looks for these
-  uint64_t round_end;             // grid barrier: tickets below this run in the current round
+  uint64_t round_end;             // with barriers: tickets below this run in the current round; or it was the last (kLastRound)
   uint64_t mode;                  // of the round that comes next: what the function between rounds has set
   alignas(128) uint64_t met;      // peers: devices whose blocks have all arrived, on the first device
   alignas(128) uint64_t meetings; // peers: how often all devices have met, on each device

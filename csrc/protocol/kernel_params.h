@@ -18,6 +18,7 @@ struct CompletionRecord {
   uint64_t tail;
   uint64_t stop;
   uint64_t ran, pushed, rounds, sampled;
+  uint64_t claims;                 // discrete: tickets that the workers of the kernel claimed of its range, and perhaps more
   uint64_t opened;                 // chunks of far items that were opened when the kernel ended
   uint64_t ran_by[ATOS_MAX_KINDS]; // with several kinds of tasks
   atos_sharing sharing;            // if the task counts that

@@ -130,7 +130,7 @@ struct Peers {
       Counters &its = *peer[k].counters;
       const uint64_t end = load(&its.round_end);
       ran &= has_buckets ? ran_all_below(&its, end) : load(&its.finished) == end;
-      store(&its.head, end); // claims ran past it, and pushes of that function would take it for space
+      lower_to(&its.head, end); // claims ran past it, and pushes of that function would take it for space
     }
     return ran;
   }
@@ -149,18 +149,17 @@ struct Peers {
     bool more = false, stopped = false;
     ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k) {
-      Counters &its = *peer[k].counters;
-      const uint64_t stop = load(&its.stop), tail = tickets_of(load(&its.tail)), end = load(&its.round_end);
+      const Counters &its = *peer[k].counters;
+      const uint64_t stop = load(&its.stop), tail = tickets_of(load(&its.tail));
       stopped |= stop != kRun;
-      more |= tail != end;
-      store(&its.round_end, tail);
+      more |= tail != load(&its.round_end);
     }
-    if (more && !stopped) return;
-    if (!stopped) more = open_far();
+    if (!more && !stopped) more = open_far();
+    const bool opens = more && !stopped;
     ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k) {
       Counters &its = *peer[k].counters;
-      store(&its.round_end, more && !stopped ? tickets_of(load(&its.tail)) : kNever);
+      store(&its.round_end, opens ? tickets_of(load(&its.tail)) : load(&its.round_end) | kLastRound);
     }
   }
 

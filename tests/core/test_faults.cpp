@@ -14,7 +14,10 @@
 namespace {
 std::atomic<int64_t> left{-1}; // allocations until one fails; below 0: none does
 std::atomic<bool> failed{false};
-bool fails() {
+std::atomic<size_t> largest{0}; // bytes of one, since this was 0
+bool fails(size_t bytes) {
+  size_t most = largest;
+  while (bytes > most && !largest.compare_exchange_weak(most, bytes)) {}
   if (left.load() < 0 || left.fetch_sub(1) != 0) return false;
   failed = true;
   return true;
@@ -22,10 +25,10 @@ bool fails() {
 } // namespace
 
 void *operator new(size_t bytes) {
-  if (void *pointer = fails() ? nullptr : std::malloc(bytes ? bytes : 1)) return pointer;
+  if (void *pointer = fails(bytes) ? nullptr : std::malloc(bytes ? bytes : 1)) return pointer;
   throw std::bad_alloc();
 }
-void *operator new(size_t bytes, const std::nothrow_t &) noexcept { return fails() ? nullptr : std::malloc(bytes ? bytes : 1); }
+void *operator new(size_t bytes, const std::nothrow_t &) noexcept { return fails(bytes) ? nullptr : std::malloc(bytes ? bytes : 1); }
 #if defined(__GNUC__) && !defined(__clang__) // which takes the two for those of the library where it has one of them inlined
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 #endif
@@ -36,12 +39,12 @@ void operator delete(void *pointer, size_t) noexcept { std::free(pointer); }
 extern "C" void *__libc_calloc(size_t, size_t);
 // The backend asks for more than 256 bytes. The C library asks for fewer, for the destructors of a thread, and aborts without.
 extern "C" void *calloc(size_t n, size_t bytes) {
-  if (n * bytes <= 256 || !fails()) return __libc_calloc(n, bytes);
+  if (n * bytes <= 256 || !fails(n * bytes)) return __libc_calloc(n, bytes);
   errno = ENOMEM;
   return nullptr;
 }
 extern "C" void *mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
-  if (fails()) {
+  if (fails(0)) { // they are addresses, most of which get no memory
     errno = ENOMEM;
     return MAP_FAILED;
   }
@@ -175,6 +178,48 @@ template <class F> void use(const char *name, F call) {
 
 } // namespace
 
+// Pushes its item again, and stops the launch after some.
+std::atomic<int64_t> until_stop{0};
+template <class T> void again_until_stopped(atos_cpu_worker *worker, const void *items, int64_t n, const void *) {
+  for (int64_t k = 0; k < n; ++k) {
+    push<T>(worker, decode(static_cast<const T *>(items)[k]));
+    if (--until_stop == 0) worker->stop(worker);
+  }
+}
+
+// What is pending stays where it is, for which there is no memory twice.
+template <class T> void stops_ask_for_little() {
+  const uint64_t n = (uint64_t(8) << 20) / sizeof(T);
+  Program program(again_until_stopped<T>, nullptr);
+  for (const bool persistent : {true, false})
+    for (const bool barrier : {true, false})
+      for (const uint64_t room : {uint64_t(0), n / 2}) {
+        atos_queue *queue = nullptr;
+        CHECK(atos_queue_create(ATOS_CPU, n + room, sizeof(T), &queue) == ATOS_OK, "%s", atos_message());
+        std::vector<T> items;
+        for (uint64_t v = 0; v < n; ++v) items.push_back(encode<T>(v));
+        CHECK(atos_queue_push(queue, items.data(), n) == ATOS_OK, "%s", atos_message());
+        for (int launches = 0; launches < 3; ++launches) {
+          atos_launch launch = schedule(persistent, barrier, 4, 3);
+          launch.worker = ATOS_CTA;
+          launch.threads = 1;
+          until_stop = 5000;
+          largest = 0;
+          atos_stats stats;
+          const atos_status status = atos_queue_launch(queue, program.handle, &launch, &stats);
+          const size_t asked = largest;
+          CHECK(status == ATOS_OK && stats.stopped && stats.pending == n, "status %d, %" PRIu64 " pending", int(status), stats.pending);
+          CHECK(asked < n * sizeof(T) / 4, "%s: %zu bytes were asked for with %" PRIu64 " items pending", name(persistent, barrier, 4, 3).c_str(), asked, n);
+        }
+        atos_queue_destroy(queue);
+      }
+}
+
+TEST(a_stop_asks_for_little_memory_whatever_is_pending) {
+  stops_ask_for_little<uint64_t>();
+  stops_ask_for_little<Large>();
+}
+
 TEST(items_from_the_host_are_not_lost_without_memory) {
   const Tree tree(3, 4, 2);
   Program program(run<uint64_t>, nullptr);
@@ -271,7 +316,9 @@ TEST(launches_without_memory_lose_nothing_of_4_bytes) {
 
 TEST(launches_without_memory_lose_nothing_of_32_bytes) {
   uint64_t failures = 0;
-  for (const bool persistent : {true, false}) failures += launches<Large>({persistent, false, 16, 16}) + launches<Large>({persistent, false, 16, 0});
+  for (const bool persistent : {true, false})
+    for (const bool barrier : {true, false})
+      failures += launches<Large>({persistent, barrier, 16, 16}) + launches<Large>({persistent, barrier, 16, 0});
   CHECK(failures > 15, "%" PRIu64 " launches failed", failures);
 }
 

@@ -116,6 +116,26 @@ TEST(a_receiver_that_is_full_is_reported_and_nothing_is_lost) {
   });
 }
 
+// What a stop has left of a round stays that, also where the receiver has no room.
+TEST(a_receiver_keeps_its_interrupted_round) {
+  const Tree tree(5, 300, 3);
+  for (const uint64_t room : {uint64_t(50), uint64_t(1000)}) {
+    Sender<uint32_t> sender(3000, room);
+    std::vector<uint32_t> items;
+    for (uint32_t v = 0; v < 40; ++v) items.push_back(v);
+    const atos_queue_state before{40, 25, 3, 40};
+    ok(atos_queue_restore(sender.receiver, items.data(), &before));
+    Work work(tree);
+    atos_stats stats;
+    sender.push(0);
+    CHECK(sender.send(work, schedule(true, false, 7, 2), &stats) == (room < 300 ? ATOS_QUEUE_FULL : ATOS_OK), "%s", atos_message());
+    atos_queue_state state;
+    std::vector<uint32_t> after(40);
+    ok(atos_queue_read(sender.receiver, after.data(), after.size(), &state));
+    CHECK(state.level == 25 && state.pending > 40 && after == items, "%" PRIu64 " of %" PRIu64 " items are left of the round", state.level, state.pending);
+  }
+}
+
 TEST(receivers_that_make_no_sense_are_refused) {
   const Tree tree(1, 10, 2);
   Work work(tree);

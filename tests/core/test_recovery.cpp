@@ -42,6 +42,8 @@ template <unsigned bytes> struct World {
   std::vector<Hand> hands;
   std::map<uint64_t, uint64_t> pending; // items by ticket
   uint64_t next_value = 1;
+  bool rounds = false; // whether workers claim no tickets beyond the end of a round
+  uint64_t round_end = 0;
 
   World(uint64_t size, unsigned workers)
       : size(size), slots(size), more((size << (kGrowths + 1)) - 2 * size),
@@ -67,6 +69,17 @@ template <unsigned bytes> struct World {
       const uint64_t value = next_value++;
       pending[hand.producer.base + i] = value;
       queue.publish(hand.producer.ring, hand.producer.base + i, item_of<bytes>(value));
+    }
+  }
+
+  void claim(Hand &hand, uint64_t n) {
+    if (!rounds) {
+      hand.consumer.claim(queue, n);
+    } else if (hand.consumer.claim_part(&counters->head, 0, round_end, n) == 0) {
+      for (const Hand &other : hands)
+        if (other.consumer.claimed) return;
+      lower_to(&counters->head, round_end);
+      round_end = tickets_of(counters->tail);
     }
   }
 
@@ -118,6 +131,8 @@ template <unsigned bytes> struct World {
   bool stop() {
     for (Hand &hand : hands)
       if (hand.consumer.claimed) queue.leave_tickets(hand.consumer.first);
+    if (rounds) lower_to(&counters->head, round_end);
+    const uint64_t of_round = uint64_t(std::distance(pending.begin(), pending.lower_bound(round_end)));
     RecoveryItems items;
     for (uint64_t k = 0; k < counters->spilled; ++k) {
       TicketItem one{spill[k].ticket, {}};
@@ -149,6 +164,8 @@ template <unsigned bytes> struct World {
       }
     }
     pending = now;
+    CHECK(!rounds || of_round == round_end - recovery.head, "%" PRIu64 " items are left of the round that ends with %" PRIu64 ", from %" PRIu64 " on",
+          of_round, round_end, recovery.head);
     check_slots();
     begin();
     return true;
@@ -184,8 +201,9 @@ template <unsigned bytes> void any_moment() {
     Random random(seed * 4 + bytes);
     const uint64_t size = 1 + random.below(12);
     World<bytes> world(size, 1 + unsigned(random.below(5)));
-    // In half of the worlds workers wait for items, but for a slow one, and the ring does not grow.
+    // In half of the worlds workers wait for items, but for a slow one, and the ring does not grow. In others they have rounds.
     const bool idle = seed % 2;
+    world.rounds = seed % 4 == 2;
     const uint64_t claims = 1 + idle, takes = claims + 1 + idle, all = takes + 1 + (idle ? 0 : random.below(4));
     for (int stops = 0; stops < 6; ++stops) {
       const uint64_t steps = random.below(60);
@@ -193,7 +211,7 @@ template <unsigned bytes> void any_moment() {
         Hand &hand = world.hands[random.below(world.hands.size())];
         const uint64_t what = random.below(all);
         if (what < claims) {
-          if (!hand.consumer.claimed && !world.queue.stopped()) hand.consumer.claim(world.queue, 1 + random.below(4));
+          if (!hand.consumer.claimed && !world.queue.stopped()) world.claim(hand, 1 + random.below(4));
         } else if (what < takes) {
           if (!idle || &hand != world.hands.data() || random.below(20) == 0) world.take(hand, 1 + random.below(4));
         } else {

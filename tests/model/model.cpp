@@ -175,13 +175,14 @@ void provide(const std::vector<unsigned> &nodes, bool far_used) {
   world.far.provide(world.counters.far, world.counters.untracked, window.current, far, far_used);
 }
 
-// Without rounds, the host looks for what was claimed and not taken from the lowest ticket on that a worker has told of.
+// The host looks for what was claimed and not taken from the lowest ticket on that a worker has told of.
 void check_left(uint64_t ticket) {
-  if (!bounds.barrier && !bounds.buckets && ticket < now(world.counters.head) && ticket < now(world.counters.first_left))
+  if (!bounds.buckets && ticket < now(world.counters.head) && ticket < now(world.counters.first_left))
     model::fail("an item is left under a ticket that nobody has told of");
 }
 
-std::vector<unsigned> peek(uint64_t *before_head) {
+std::vector<unsigned> peek(uint64_t *of_level) {
+  const uint64_t level_end = bounds.barrier ? tickets_of(now(world.counters.round_end)) : 0;
   std::vector<std::pair<uint64_t, unsigned>> found;
   Slot<BYTES> *ring = world.slots;
   for (unsigned k = 0; k <= growths_of(now(world.counters.tail)); ++k) {
@@ -192,7 +193,7 @@ std::vector<unsigned> peek(uint64_t *before_head) {
   }
   std::sort(found.begin(), found.end());
   std::vector<unsigned> all;
-  for (const auto &[ticket, v] : found) all.push_back(v), *before_head += ticket < now(world.counters.head), check_left(ticket);
+  for (const auto &[ticket, v] : found) all.push_back(v), *of_level += ticket < level_end, check_left(ticket);
   return all;
 }
 

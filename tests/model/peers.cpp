@@ -103,7 +103,7 @@ void provide_all(const std::vector<unsigned> *items, bool far_used) {
   for (unsigned k = 0; k < bounds.devices; ++k) provide(world.device[k], items[k], lowest == ~0u ? 0 : lowest, far_used);
 }
 
-std::vector<unsigned> pending_in(Device &its, uint64_t *before_head) {
+std::vector<unsigned> pending_in(Device &its, uint64_t *of_level) {
   const Counters &c = its.counters;
   std::vector<std::pair<uint64_t, unsigned>> found;
   Slot<BYTES> *ring = its.slots;
@@ -115,7 +115,11 @@ std::vector<unsigned> pending_in(Device &its, uint64_t *before_head) {
   }
   std::sort(found.begin(), found.end());
   std::vector<unsigned> all;
-  for (const auto &[ticket, item] : found) all.push_back(item), *before_head += bounds.barrier && !bounds.buckets && ticket < now(c.head);
+  for (const auto &[ticket, item] : found) {
+    all.push_back(item);
+    *of_level += bounds.barrier && !bounds.buckets && ticket < tickets_of(now(c.round_end));
+    if (!bounds.buckets && ticket < now(c.head) && ticket < now(c.first_left)) model::fail("an item is left under a ticket that nobody has told of");
+  }
   for (unsigned item : its.far.peek()) all.push_back(item);
   const uint64_t spilled = now(its.counters.spilled);
   if (spilled > kSpill) model::fail("the spill area of the model is too small");
@@ -129,11 +133,12 @@ void clear(Device &its) {
   for (uint64_t *p : {&c.head, &c.tail, &c.finished, &c.stop, &c.untracked, &c.spilled, &c.growths_granted, &c.growths_requested, &c.arrived, &c.phase, &c.round_end,
                       &c.met, &c.meetings})
     set(*p, 0);
+  set(c.first_left, kNever);
   for (unsigned k = 1; k <= kMostRings; ++k) set(c.ring_first_ticket[k], 0);
   for_slots(its, [](auto &slot) { fill_slot(slot, 0, 0); });
 }
 
-// Items of an interrupted level are those below `head`. As long as any device has some, the others have an empty round.
+// Items of an interrupted level are those below the end of its round. As long as any device has some, the others have an empty round.
 void begin_round(const uint64_t *of_level) {
   const bool any = std::any_of(of_level, of_level + bounds.devices, [](uint64_t n) { return n != 0; });
   for (unsigned k = 0; k < bounds.devices; ++k) {
@@ -270,9 +275,9 @@ bool host() {
     fail("the function between rounds was not called after each round");
   for (unsigned k = 0; k < bounds.devices; ++k) {
     const Counters &c = world.device[k].counters;
-    uint64_t before_head = 0;
+    uint64_t of_level = 0;
     if (tickets_of(now(c.tail)) + now(c.untracked) != now(c.finished)) fail("a device has other counts of pushed and of finished tasks at the end");
-    if (!pending_in(world.device[k], &before_head).empty()) fail("an item was left");
+    if (!pending_in(world.device[k], &of_level).empty()) fail("an item was left");
     if (bounds.buckets) world.device[k].far.check_end(c.far);
   }
   return true;
@@ -297,7 +302,7 @@ int main(int count, char **arguments) {
     name(c.untracked, "untracked" + of, !bounds.buckets), name(c.spilled, "spilled" + of, !stops);
     name(c.arrived, "arrived" + of, !bounds.barrier), name(c.phase, "phase" + of, !bounds.barrier);
     name(c.met, "met" + of, !bounds.barrier || k), name(c.meetings, "meetings" + of, !bounds.barrier);
-    name(c.round_end, "round_end" + of, !bounds.barrier);
+    name(c.round_end, "round_end" + of, !bounds.barrier), name(c.first_left, "first_left" + of, !stops);
     name(c.growths_granted, "granted" + of, true), name(c.growths_requested, "requested" + of, true);
     for (unsigned i = 1; i <= kMostRings; ++i) name(c.ring_first_ticket[i], "first ticket " + std::to_string(i) + of, !bounds.grows);
     unsigned number = 0;
@@ -319,7 +324,7 @@ int main(int count, char **arguments) {
   machine.memory.views.resize(bounds.workers);
   std::vector<unsigned> seeds[kMostDevices];
   for (unsigned v = 0; v < bounds.seeds; ++v) seeds[bounds.owners[v]].push_back(unsigned(item_word(v)));
-  for (unsigned k = 0; k < bounds.devices; ++k) set(world.device[k].size, bounds.capacity);
+  for (unsigned k = 0; k < bounds.devices; ++k) set(world.device[k].size, bounds.capacity), set(world.device[k].counters.first_left, kNever);
   provide_all(seeds, true);
   const uint64_t of_level[kMostDevices] = {};
   begin_round(of_level);

@@ -90,7 +90,7 @@ BROKEN = {
         found=STUCK,
     ),
     "no round follows a stop": Rule(
-        in_worker(r"stopped \? kNever : tail\);", "tail);"), caught_in="stopped from outside, barrier"
+        in_worker(r"stopped \? end \| kLastRound : tail\);", "tail);"), caught_in="stopped from outside, barrier"
     ),
     "who finds the time limit over stops all": Rule(
         in_worker(r"set_bits\(&queue\(\)\.counters->stop, kStopAsked\);", ""), caught_in="stopped by the clock", found=EARLY
@@ -250,7 +250,7 @@ BROKEN = {
     "the last block decides": Rule(
         in_worker(
             r"const uint64_t next = load\(&counters->round_end\);",
-            "const uint64_t next = queue().stopped() ? kNever : load(&counters->tail);",
+            "const uint64_t next = queue().stopped() ? kLastRound : load(&counters->tail);",
         ),
         caught_in="stopped from outside, barrier",
     ),
@@ -261,15 +261,23 @@ BROKEN = {
         in_worker(r"equal_share\(launch, int64_t\(n \+ launch\.workers - 1\)\)", "equal_share(launch, int64_t(n))"),
         caught_in="barrier, shares",
     ),
-    "head goes back to the end of a round": Rule(
-        in_worker(r"store\(&counters->head, end\); // claims ran past the end of the round\n", ""), caught_in="barrier"
+    "head goes back to the end of a round": Rule(in_worker(r"lower_to\(&counters->head, end\);", ""), caught_in="barrier"),
+    "head stays where the claims of an interrupted round stand": Rule(
+        in_worker(r"lower_to\(&counters->head, end\);", "store(&counters->head, end);"),
+        caught_in="stopped from outside, barrier",
+        found="nobody has told of",
+    ),
+    "the end of an interrupted round is known": Rule(
+        in_worker(r"stopped \? end \| kLastRound", "stopped ? kLastRound"),
+        caught_in="stopped from outside, barrier",
     ),
     # Rounds with a function between them.
     "a round ends behind what the function pushed": Rule(
-        in_worker(r"store\(&counters->round_end, stopped \? kNever : tail\);", r"if (!has_each_round) \g<0>"),
+        in_worker(r"store\(&counters->round_end, stopped \? end \| kLastRound : tail\);", r"if (!has_each_round) \g<0>"),
         in_worker(
             r"if \(!idle_called\) (run_each_round\(is_last, calls\);)",
-            r"if (is_last) store(&counters->round_end, queue().stopped() ? kNever : tickets_of(load(&counters->tail)));"
+            r"if (is_last) store(&counters->round_end, queue().stopped() ? header->round_end | kLastRound"
+            r" : tickets_of(load(&counters->tail)));"
             r" if (!idle_called) \1",
         ),
         caught_in="rounds, quiet",
@@ -676,13 +684,22 @@ BROKEN = {
         in_peers(r"tell\(kStopElsewhere\);", "{}"), caught_in="devices, full", found=STUCK
     ),
     "a round opens on all devices": Rule(
-        in_peers(r"more \|= tail != end;", "more = tail != end;"), caught_in="devices, barrier", found="ended early"
+        in_peers(r"more \|= tail != load", "more = tail != load"), caught_in="devices, barrier", found="ended early"
     ),
     "no round of several devices follows a stop": Rule(
         in_peers(r"stopped \|= stop != kRun;", ""), caught_in="devices, barrier, stopped from outside"
     ),
     "claims of a round end with it on all devices": Rule(
-        in_peers(r"store\(&its\.head, end\);", ""), caught_in="devices, barrier"
+        in_peers(r"lower_to\(&its\.head, end\);", ""), caught_in="devices, barrier"
+    ),
+    "claims of an interrupted round stand where they are on all devices": Rule(
+        in_peers(r"lower_to\(&its\.head, end\);", "store(&its.head, end);"),
+        caught_in="devices, barrier, stopped from outside",
+        found="nobody has told of",
+    ),
+    "the end of an interrupted round is known on all devices": Rule(
+        in_peers(r"load\(&its\.round_end\) \| kLastRound", "kLastRound"),
+        caught_in="devices, barrier, stopped from outside",
     ),
     "no device goes on before all have met": Rule(
         in_peers(r"fetch_add\(&meeting\(\)->met, uint64_t\(1\)\) \+ 1 == \(before \+ 1\) \* count", "true"),
@@ -696,7 +713,11 @@ BROKEN = {
     "fence before a meeting ends": Rule(
         in_peers(r"fence\(\);(\s*peers\.end_meeting)", r"\1"), caught_in="devices, weak, barrier"
     ),
-    "fence in meet": Rule(in_peers(r"fence\(\);(\s*return fetch_add\(&meeting)", r"\1"), caught_in="devices, weak, barrier"),
+    "fence in meet": Rule(
+        in_peers(r"fence\(\);(\s*return fetch_add\(&meeting)", r"\1"),
+        caught_in="devices, weak, rounds",
+        found="does not see what a task wrote",
+    ),
     "the function between rounds is for all devices": Rule(
         in_peers(r"ran &= has_buckets", "ran = has_buckets"),
         caught_in="devices, rounds, stopped from outside",
@@ -758,7 +779,7 @@ BROKEN = {
         found="before the level above",
     ),
     "a round of far items follows on several devices": Rule(
-        in_peers(r"if \(!stopped\) more = open_far\(\);", "(void)open_far;"),
+        in_peers(r"if \(!more && !stopped\) more = open_far\(\);", "(void)open_far;"),
         caught_in="devices, far items, barrier",
         found="ended early",
     ),

@@ -598,7 +598,7 @@ WORKER = {
     ),
     "W39": Mutant("device/host_report.cuh", "gone is not reset", "store(&counters->gone[launch.stream], 0);"),
     "W40": Mutant("device/host_report.cuh", "the report says no stop", "record->stop = stop;", "record->stop = kRun;"),
-    "W41": Mutant("device/bsp_rounds.cuh", "a round opens despite a stop", "stopped ? kNever : tail", "tail"),
+    "W41": Mutant("device/bsp_rounds.cuh", "a round opens despite a stop", "stopped ? end | kLastRound : tail", "tail"),
     "W42": Mutant(
         "device/bsp_rounds.cuh",
         "idle in every round of a discrete launch",
@@ -684,7 +684,26 @@ WORKER = {
     "W48": Mutant(
         "device/bsp_rounds.cuh",
         "head stays ahead of a round",
-        "store(&counters->head, end); // claims ran past the end of the round\n",
+        "lower_to(&counters->head, end);",
+    ),
+    "W85": Mutant(
+        "device/bsp_rounds.cuh",
+        "head goes to the end of a round that was interrupted",
+        "lower_to(&counters->head, end);",
+        "store(&counters->head, end);",
+    ),
+    "W86": Mutant(
+        "device/bsp_rounds.cuh",
+        "the end of an interrupted round is forgotten",
+        "stopped ? end | kLastRound",
+        "stopped ? kLastRound",
+    ),
+    "W87": Mutant(
+        "device/host_report.cuh",
+        "claims of a discrete kernel are not reported",
+        "record->claims = load(&counters->claims[launch.stream]);",
+        "record->claims = 0;",
+        GPU + "discrete kernels",
     ),
 }
 
@@ -725,8 +744,8 @@ HOST = {
     "C08": Mutant(
         "host/queue_storage.cpp",
         "a slot is not emptied",
-        "std::min(first_size, tickets_of(counters.tail)) *",
-        "std::min(first_size, tickets_of(counters.tail)) / 2 *",
+        "used = std::min(first_size, tickets_of(counters.tail));",
+        "used = std::min(first_size, tickets_of(counters.tail)) / 2;",
     ),
     "C09": Mutant(
         "host/queue_storage.cpp",
@@ -740,7 +759,9 @@ HOST = {
         "items + fit * item_bytes, items + n",
         "items + (fit - 1) * item_bytes, items + n",
     ),
-    "C11": Mutant("host/recovery.cpp", "recover_pending forgets the level", "barrier ? of_level : 0", "0"),
+    "C11": Mutant(
+        "host/recovery.cpp", "recover_pending forgets the level", "run.launch.barrier ? tickets_of(counters.round_end) : 0", "0"
+    ),
     "C12": Mutant(
         "host/queue_storage.cpp", "a level larger than the ring", "level = std::min(of_level, fit)", "level = of_level"
     ),
@@ -756,7 +777,7 @@ HOST = {
     "C16": Mutant(
         "host/queue.cpp",
         "what an abandoned launch left is not recovered",
-        "if (storage.disordered) storage.recover_pending(abandoned->launch);",
+        "if (storage.disordered) storage.recover_pending(*abandoned);",
         "",
     ),
     "C17": Mutant("host/queue.cpp", "restore forgets the level", "state.pending, state.level", "state.pending, 0"),
@@ -812,15 +833,8 @@ HOST = {
     "C29": Mutant(
         "host/recovery.cpp",
         "generations in the wrong order",
-        "std::greater<uint64_t>> generations",
-        "std::less<uint64_t>> generations",
-    ),
-    "C30": Mutant(
-        "host/recovery.cpp",
-        "generations of small items compared beyond 31 bits",
-        "(newest - sequence / 2) & 0x7fffffff",
-        "newest - sequence / 2",
-        "out of reach: a ring has to go round 2^31 times",
+        "std::map<uint64_t, std::vector<unsigned char>> older",
+        "std::map<uint64_t, std::vector<unsigned char>, std::greater<uint64_t>> older",
     ),
     "C31": Mutant(
         "host/launch.cpp", "statistics are not summed", "total_ran += stats->tasks_run", "total_ran = stats->tasks_run"
@@ -839,7 +853,12 @@ HOST = {
         "counters.finished = counters.head;",
         GPU + "a CPU's are copied at each run",
     ),
-    "C38": Mutant("host/recovery.cpp", "tickets below head count as a level's", "+ i < counters.head", "+ i <= counters.head"),
+    "C38": Mutant(
+        "host/recovery.cpp",
+        "a ticket behind the end of a level counts as one of it",
+        "earlier += ticket < level_end;",
+        "earlier += ticket <= level_end;",
+    ),
     "C39": Mutant(
         "host/launch.cpp", "samples of the launch before", "counters.ran_so_far = counters.next_sample = counters.sampled = 0;"
     ),
@@ -852,15 +871,32 @@ HOST = {
     "C42": Mutant("host/launch.cpp", "a task's stop is an error", "if (stats->stopped) return;"),
     "C46": Mutant(
         "host/recovery.cpp",
-        "what an interrupted level has left is lost",
-        "barrier && !has_buckets() && ran_all_below(&counters, counters.head)",
-        "barrier && !has_buckets()",
+        "recovery in place forgets the level",
+        "level = level_end - std::min(level_end, recovery.head);",
+    ),
+    "C48": Mutant(
+        "host/receivers.cpp",
+        "a receiver without room forgets its level",
+        "recover(level ? counters.head + level : 0, true)",
+        "recover(0, true)",
     ),
     "C47": Mutant(
         "host/recovery.cpp",
-        "slots before the end of the ring are not read",
-        "read_slots(ring.size - (used - before), used - before);",
-        "",
+        "items of older generations are not read",
+        "} else if (distance < 0 && distance % 2) {",
+        "} else if (false) {",
+    ),
+    "C51": Mutant(
+        "host/recovery.cpp",
+        "items of older generations come behind the others",
+        "result->insert(result->begin() + ptrdiff_t(before), items",
+        "result->insert(result->end(), items",
+    ),
+    "C52": Mutant(
+        "host/queue_storage.cpp",
+        "slots that nothing is written to keep what they had",
+        "if (capacity == first_size) reset(fit);",
+        "if (capacity == first_size) reset(capacity);",
     ),
     "C40": Mutant(
         "host/queue.cpp",
@@ -914,7 +950,19 @@ CPU = {
     ),
     "B55": Mutant("cpu/worker.h", "items that wait are not counted", "else view.worker.pending = int64_t(tail() - round_end);"),
     "B04": Mutant("cpu/backend.cpp", "barrier counters are not reset", "run.counters->arrived = run.counters->phase = 0;"),
-    "B05": Mutant("cpu/worker.h", "rounds go on after a stop", "stopped ? kNever : next", "next"),
+    "B05": Mutant("cpu/worker.h", "rounds go on after a stop", "stopped ? round_end | kLastRound : next", "next"),
+    "B56": Mutant(
+        "cpu/worker.h",
+        "head goes to the end of a round that was interrupted",
+        "lower_to(&queue.counters->head, round_end);",
+        "store(&queue.counters->head, round_end);",
+    ),
+    "B57": Mutant(
+        "cpu/worker.h",
+        "the end of an interrupted round is forgotten",
+        "stopped ? round_end | kLastRound",
+        "stopped ? kLastRound",
+    ),
     "B06": Mutant(
         "cpu/worker.h",
         "leaves a ring although it has older tickets",
@@ -939,7 +987,14 @@ CPU = {
         "run.kernel.idle_round && !run.launch.idle",
         "run.kernel.idle_round",
     ),
-    "B10": Mutant("cpu/backend.cpp", "head stays ahead of a discrete round", "if (run.launch.barrier) counters.head = end;"),
+    "B10": Mutant("cpu/backend.cpp", "head stays ahead of a discrete round", "counters.head = std::min(counters.head, end);"),
+    "B58": Mutant(
+        "cpu/backend.cpp",
+        "head goes to the end of a discrete round that was interrupted",
+        "counters.head = std::min(counters.head, end);",
+        "counters.head = end;",
+    ),
+    "B59": Mutant("cpu/backend.cpp", "the end of a discrete round is not told", "counters.round_end = end;"),
     "B11": Mutant(
         "cpu/backend.cpp",
         "ends after an idle round that pushed",
@@ -993,7 +1048,7 @@ CPU = {
     "B23": Mutant(
         "cpu/worker.h",
         "a worker goes on after the others have left",
-        "(!several && next == round_end && !opened) || next == kNever",
+        "(!several && next == round_end && !opened) || next & kLastRound",
         "!several && next == round_end && !opened",
     ),
     "B25": Mutant(
@@ -1355,7 +1410,12 @@ RECEIVE, RECEIVERS = "protocol/receiver.cuh", "host/receivers.cpp"
 OTHERS = {
     "O01": Mutant(RECEIVE, "who fills a receiver asks for no stop", "if (full) set_bits", "if (false) set_bits"),
     "O03": Mutant(RECEIVE, "all items have one ticket", "queue.reserve(1)", "queue.reserve(0)"),
-    "O04": Mutant("host/receivers.cpp", "what was spilled is forgotten", "if (counters.spilled) recover(false, true);", ""),
+    "O04": Mutant(
+        "host/receivers.cpp",
+        "what was spilled is forgotten",
+        "if (counters.spilled) recover(level ? counters.head + level : 0, true);",
+        "",
+    ),
     "O05": Mutant(RECEIVERS, "what was pushed is forgotten", "backend.copy(&counters, device_counters, sizeof counters);"),
     "O06": Mutant(RECEIVERS, "the receiver's counters are old", "backend.copy(device_counters, &counters, sizeof counters);"),
     "O07": Mutant(RECEIVERS, "a queue may be its own receiver", "given.queue == this || "),
@@ -1415,9 +1475,16 @@ DEVICES = {
         "first_worker = std::accumulate(",
         "first_worker = 0 * std::accumulate(",
     ),
-    "D18": Mutant(PEERS, "the last device opens a round alone", "more |= tail != end;", "more = tail != end;"),
+    "D18": Mutant(PEERS, "the last device opens a round alone", "more |= tail != load", "more = tail != load"),
     "D19": Mutant(PEERS, "a round follows a stop", "stopped |= stop != kRun;", "(void)stop;"),
-    "D20": Mutant(PEERS, "claims of a round go on", "store(&its.head, end);"),
+    "D20": Mutant(PEERS, "claims of a round go on", "lower_to(&its.head, end);"),
+    "D49": Mutant(
+        PEERS,
+        "head goes to the end of a round that was interrupted",
+        "lower_to(&its.head, end);",
+        "store(&its.head, end);",
+    ),
+    "D50": Mutant(PEERS, "the end of an interrupted round is forgotten", "load(&its.round_end) | kLastRound", "kLastRound"),
     "D21": Mutant(
         HOST_PEERS, "devices without a rest of a level go on", "barrier && of_level ?", "barrier && storage(k).level ?"
     ),
@@ -1472,7 +1539,7 @@ DEVICES = {
         "counters.rounds = counters.mode = 0",
         "counters.rounds = 0",
     ),
-    "D41": Mutant(PEERS, "no round of far items follows on several devices", "if (!stopped) more = open_far();"),
+    "D41": Mutant(PEERS, "no round of far items follows on several devices", "if (!more && !stopped) more = open_far();"),
     "D42": Mutant(PEERS, "all devices open their lowest buckets", "level <= least) opened", "true) opened"),
     "D43": Mutant(
         PEERS, "devices at one bucket wait for each other", "load(&its.far.next))) < level", "load(&its.far.next))) <= level"

@@ -427,7 +427,7 @@ int run_all(const atos::Launch &launch) {
     counters.ran += ran;
     counters.stop |= atos::kEnded;
   }
-  *launch.record = {counters.tail, counters.stop, ran, 0, 1, 0, 0, 0, 0};
+  *launch.record = {counters.tail, counters.stop, ran, 0, 1, 0, counters.head - launch.round_begin, 0, 0, 0, 0};
   __atomic_store_n(&launch.record->sequence, launch.sequence, __ATOMIC_RELEASE);
   return kSuccess;
 }

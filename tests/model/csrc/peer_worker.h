@@ -120,7 +120,7 @@ struct PeerWorker {
       if (waits == 2) store(&queue.counters->phase, phase + 1);
       waits = 0;
       round_end = load(&queue.counters->round_end);
-      return round_end != kNever;
+      return !(round_end & kLastRound);
     }
     Launch launch{};
     launch.fetch = 1;
@@ -173,6 +173,7 @@ struct PeerWorker {
 
   void leave(const Peers &peers) {
     const QueueRef<BYTES> queue = peers.queue<BYTES>(peers.own);
+    if (consumer.claimed) queue.leave_tickets(consumer.first);
     peers.spread_stop(queue);
     end.report(queue);
   }
