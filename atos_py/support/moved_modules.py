@@ -39,9 +39,13 @@ MOVED = {
 
 def _name_now(name: str) -> str | None:
     """Return what a module is called now that has moved, by itself or with the package around it."""
-    if not name.startswith("atos_py."):
-        return None
-    return next((now + name[len(old) :] for old, now in MOVED.items() if f"{name}.".startswith(f"{old}.")), None)
+    old, rest = name, ""
+    while old not in MOVED:
+        old, dot, last = old.rpartition(".")
+        if not dot:
+            return None
+        rest = f".{last}{rest}"
+    return MOVED[old] + rest
 
 
 class _MovedModules:

@@ -8,6 +8,8 @@
 namespace atos {
 namespace {
 
+constexpr uint64_t kCopiedEntries = 1 << 15; // to the device or from it at once
+
 uint32_t power_of_two(uint64_t least) {
   uint32_t power = 1;
   while (power < least) power *= 2;
@@ -114,24 +116,27 @@ float QueueStorage::lowest_level() const {
 void QueueStorage::provide_prioritized(Run &run) {
   if (ring_used) reset(); // a launch that could not start left its items there
   const float lowest = std::min(lowest_level(), run.lowest_level);
-  std::vector<Prioritized> all = prioritized;
-  const auto by_level = [](const Prioritized &a, const Prioritized &b) { return a.level < b.level; };
   Window window{0, inverse_width};
-  if (!all.empty() || lowest < INFINITY) window.current = window.bucket_of(lowest);
-  const auto first_far = std::stable_partition(all.begin(), all.end(), [&](auto &each) { return window.is_near(each.level); });
-  const uint64_t near = uint64_t(first_far - all.begin()), num_far = all.size() - near;
-  std::vector<unsigned char> items;
-  for (uint64_t i = 0; i < near; ++i) items.insert(items.end(), all[i].item, all[i].item + item_bytes);
+  if (!prioritized.empty() || lowest < INFINITY) window.current = window.bucket_of(lowest);
+  uint64_t num_far = 0;
+  float least_far = INFINITY;
+  for (const Prioritized &each : prioritized)
+    if (!window.is_near(each.level)) ++num_far, least_far = std::min(least_far, each.level);
+  const uint64_t near = prioritized.size() - num_far;
+  std::vector<unsigned char> items(near * item_bytes);
+  unsigned char *at = items.data();
+  for (const Prioritized &each : prioritized)
+    if (window.is_near(each.level)) std::memcpy(at, each.item, item_bytes), at += item_bytes;
   counters.far = FarCounters{};
   counters.far.window = window.pack();
   counters.far.next = bits_of(window.current / window.inverse_width);
   counters.far.adapts = adapts;
   counters.far.stored = num_far;
   counters.far.least = kEmpty;
-  if (num_far) counters.far.least = FarItems<4>::ordered(std::min_element(first_far, all.end(), by_level)->level);
+  if (num_far) counters.far.least = FarItems<4>::ordered(least_far);
   if (far_used || num_far) empty_far();
   far_used = ring_used = true;
-  if (num_far) put_far(&all[near], num_far);
+  if (num_far) put_far(window, num_far);
   append(Pushed::of_host(items.data()), near);
   counters.untracked = num_far;
   run.kernel.far = far;
@@ -141,7 +146,8 @@ void QueueStorage::provide_prioritized(Run &run) {
   run.kernel.inverse_delta = inverse_delta;
 }
 
-void QueueStorage::put_far(const Prioritized *items, uint64_t n) {
+// Stores the items that are not near, of which there are n.
+void QueueStorage::put_far(Window window, uint64_t n) {
   unsigned char *memory = static_cast<unsigned char *>(far);
   const FarLayout at = far_at();
   const uint64_t used = (n + kBlockItems - 1) / kBlockItems;
@@ -153,13 +159,20 @@ void QueueStorage::put_far(const Prioritized *items, uint64_t n) {
   backend.copy(memory + at.directory_at + uint64_t(buckets) * directory * 8, directories.data(), used * 8);
   backend.copy(memory + at.free_at, free.data(), (used + 63) / 64 * 8);
   with_far_items(item_bytes, [&](auto entry) {
-    std::vector<decltype(entry)> entries(n);
-    for (uint64_t i = 0; i < n; ++i) {
+    std::vector<decltype(entry)> entries(std::min(n, kCopiedEntries));
+    uint64_t done = 0, some = 0;
+    const auto copy = [&] {
+      backend.copy(memory + at.items_at + done * sizeof entry, entries.data(), some * sizeof entry);
+      done += std::exchange(some, 0);
+    };
+    for (const Prioritized &each : prioritized) {
+      if (window.is_near(each.level)) continue;
       auto value = entry.none();
-      std::memcpy(&value, items[i].item, item_bytes);
-      entries[i].put(value, items[i].level);
+      std::memcpy(&value, each.item, sizeof value);
+      entries[some++].put(value, each.level);
+      if (some == entries.size()) copy();
     }
-    backend.copy(memory + at.items_at, entries.data(), n * sizeof entry);
+    copy();
   });
 }
 
@@ -167,7 +180,9 @@ void QueueStorage::put_far(const Prioritized *items, uint64_t n) {
 void QueueStorage::recover_prioritized(const std::vector<unsigned char> &ring_items) {
   const Window window = Window::unpack(counters.far.window);
   const bool spilled = counters.spilled != 0;
+  const uint64_t in_ring = ring_items.size() / item_bytes, in_lists = counters.far.stored - counters.far.taken_out;
   std::vector<Prioritized> all;
+  all.reserve(in_ring + std::min(in_lists, blocks * kBlockItems)); // and perhaps some of the list that was open
   for (uint64_t i = 0; i < ring_items.size(); i += item_bytes) {
     Prioritized one{};
     std::memcpy(one.item, &ring_items[i], item_bytes);
@@ -175,14 +190,18 @@ void QueueStorage::recover_prioritized(const std::vector<unsigned char> &ring_it
     all.push_back(one);
   }
   with_far_items(item_bytes, [&](auto entry) {
-    std::vector<decltype(entry)> entries(blocks * kBlockItems);
-    backend.copy(entries.data(), static_cast<unsigned char *>(far) + far_at().items_at, entries.size() * sizeof entry);
+    const unsigned char *at = static_cast<unsigned char *>(far) + far_at().items_at;
+    std::vector<decltype(entry)> entries(std::min(blocks * kBlockItems, kCopiedEntries));
     auto value = entry.none();
-    for (auto &each : entries) {
-      Prioritized one{};
-      if (!each.take(&value, &one.level)) continue;
-      std::memcpy(one.item, &value, item_bytes);
-      all.push_back(one);
+    for (uint64_t left = blocks * kBlockItems, some; left; left -= some, at += some * sizeof entry) {
+      some = std::min<uint64_t>(left, entries.size());
+      backend.copy(entries.data(), at, some * sizeof entry);
+      for (uint64_t i = 0; i < some; ++i) {
+        Prioritized one{};
+        if (!entries[i].take(&value, &one.level)) continue;
+        std::memcpy(one.item, &value, sizeof value);
+        all.push_back(one);
+      }
     }
   });
   prioritized.swap(all);

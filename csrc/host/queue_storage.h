@@ -124,7 +124,7 @@ private:
   void *make_far(uint64_t capacity);
   void empty_far();
   void provide_prioritized(Run &run);
-  void put_far(const Prioritized *items, uint64_t n);
+  void put_far(Window window, uint64_t n);
   void recover_prioritized(const std::vector<unsigned char> &ring_items);
 
   const std::unique_ptr<MemorySource> shared; // or null

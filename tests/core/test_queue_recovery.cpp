@@ -156,8 +156,37 @@ template <unsigned bytes> void left_at_any_moment() {
         runs, in_place, same_order, levels);
 }
 
+// More items with priorities than are copied at once; no worker takes any.
+template <unsigned bytes> void prioritized_items_come_back() {
+  constexpr uint64_t kItems = 100000;
+  QueueStorage storage(ATOS_CPU, kItems, bytes);
+  storage.set_buckets(8, 1);
+  std::vector<unsigned char> items(kItems * bytes);
+  std::vector<double> priorities(kItems);
+  for (uint64_t k = 0; k < kItems; ++k) {
+    std::memcpy(&items[k * bytes], &k, std::min(bytes, 8u));
+    priorities[k] = double(k * 7919 % 100);
+  }
+  storage.append_prioritized(items.data(), priorities.data(), kItems);
+  const std::vector<unsigned char> before = storage.peek();
+  for (int stops = 0; stops < 3; ++stops) {
+    atos_launch launch{};
+    launch.persistent = launch.buckets = 1;
+    Run run(launch, nullptr, bytes, &storage.counters);
+    run.kernel.workers = run.kernel.fetch = 1;
+    storage.provide(run);
+    storage.note_run();
+    storage.recover_pending(run);
+    CHECK(storage.num_pending() == kItems, "%" PRIu64 " items are pending", storage.num_pending());
+  }
+  CHECK(storage.peek() == before, "%" PRIu64 " items in another order", kItems);
+}
+
 } // namespace
 
+TEST(prioritized_items_of_4_bytes_come_back) { prioritized_items_come_back<4>(); }
+TEST(prioritized_items_of_8_bytes_come_back) { prioritized_items_come_back<8>(); }
+TEST(prioritized_items_of_32_bytes_come_back) { prioritized_items_come_back<32>(); }
 TEST(items_of_4_bytes_are_recovered_at_any_moment) { left_at_any_moment<4>(); }
 TEST(items_of_8_bytes_are_recovered_at_any_moment) { left_at_any_moment<8>(); }
 TEST(items_of_32_bytes_are_recovered_at_any_moment) { left_at_any_moment<32>(); }

@@ -120,6 +120,24 @@ assert queue.peek().tolist() == list(range(7))
     )
 
 
+@pytest.mark.parametrize(("persistent", "barrier"), [(1, 0), (0, 0), (0, 1)])
+def test_a_launch_goes_on_after_a_full_ring(gpu, persistent, barrier):
+    """The spilled item, 42, has the ticket behind all others, and its slot is free by then."""
+    gpu.run(
+        f"""
+queue = atos.Queue(1 << 20, max_capacity=1 << 20)
+queue.push(range(5000))
+trace()
+status, stats = launch(queue, persistent={persistent}, barrier={barrier})
+calls = trace()
+assert status == lib.ATOS_OK, status
+assert calls.count("launch all") == 2, calls
+assert len(queue) == 0
+""",
+        spilled=1,
+    )
+
+
 @pytest.mark.parametrize("persistent", [0, 1])
 def test_a_kernel_is_stopped_when_a_call_for_it_is_refused(gpu, persistent):
     """Whatever the driver refuses beside a kernel: none runs on, no item is lost, and the queue goes on later."""

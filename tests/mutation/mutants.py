@@ -1329,7 +1329,13 @@ FAR = {
     "F20": Mutant("host/prioritized.cpp", "lists are not made empty", "if (far_used || num_far) empty_far();"),
     "F21": Mutant("host/prioritized.cpp", "blocks of the host's items are free", "block = used; block", "block = 0; block"),
     "F22": Mutant(
-        "host/prioritized.cpp", "far items are not recovered", "if (!each.take(&value, &one.level)) continue;", "continue;"
+        "host/prioritized.cpp",
+        "far items are not recovered",
+        "if (!entries[i].take(&value, &one.level)) continue;",
+        "continue;",
+    ),
+    "F44": Mutant(
+        "host/prioritized.cpp", "far items behind the first thousands are lost", "done += std::exchange(some, 0);", "some = 0;"
     ),
     "F23": Mutant(
         "host/prioritized.cpp",
@@ -1654,12 +1660,6 @@ RECOVERY = {
         "rings that are added begin one ticket late",
         "counters.ring_first_ticket[ring] = tickets + kGrown;",
         "counters.ring_first_ticket[ring] = tickets + kGrown + 1;",
-    ),
-    "E16": Mutant(
-        "host/prioritized.cpp",
-        "items with priorities are given up before they are stored",
-        "std::vector<Prioritized> all = prioritized;",
-        "std::vector<Prioritized> all;\n  all.swap(prioritized);",
     ),
 }
 

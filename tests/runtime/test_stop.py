@@ -83,6 +83,49 @@ def test_what_was_stopped_goes_on(device, worker, dtype, capacity, seed, options
     assert len(queue) == 0
 
 
+@atos.task
+def push_next_and_stop(worker, item, n, seen, count, at):
+    """Push the vertex of the next of two rounds, and stop the launch after some tasks."""
+    if worker.rank == 0:
+        atos.atomic_add(seen, item.vertex, 1)
+        if item.vertex < n:
+            worker.push((item.vertex + n, item.distance, item.parent, item.bound))
+        if atos.atomic_add(count, 0, 1) == at:
+            worker.stop()
+
+
+@every_schedule
+@pytest.mark.parametrize("capacity", [3000, 3500, 10000])
+def test_a_stop_keeps_the_order_of_records(device, worker, persistent, barrier, capacity):
+    """What is left of an interrupted round comes first, in its order, and is not counted as a round once more."""
+    n = 3000
+    dtype = DTYPES["32 bytes"]
+    queue = atos.Queue(capacity, dtype=dtype, device=device, max_capacity=10000)
+    items = np.zeros(n, dtype)
+    items["vertex"], items["parent"] = np.arange(n), np.arange(n) + 7
+    queue.push(items)
+    seen = atos.zeros(2 * n, dtype=np.int64, device=device)
+    rounds = interrupted = 0
+    for at in (0, 500, n - 1, 1700, -1):
+        count = atos.zeros(1, dtype=np.int64, device=device)
+        stats = launch(queue, worker, push_next_and_stop, n, seen, count, at, persistent=persistent, barrier=barrier)
+        left, ran = queue.peek(), seen.to_numpy()
+        vertices = left["vertex"]
+        assert ran.max() <= 1
+        expected = np.concatenate([ran[:n] == 0, (ran[:n] == 1) & (ran[n:] == 0)])
+        assert np.sort(vertices).tolist() == np.flatnonzero(expected).tolist()
+        assert (left["parent"] == vertices % n + 7).all()
+        assert (np.diff(vertices[vertices < n]) > 0).all()
+        if barrier:
+            assert (np.diff(vertices >= n) >= 0).all()
+            first = vertices[0] // n * n if len(vertices) else 2 * n
+            rounds += stats.rounds
+            interrupted += bool(len(vertices) and ran[first : first + n].any())
+    assert (seen.to_numpy() == 1).all()
+    assert len(queue) == 0
+    assert not barrier or rounds - interrupted == 2
+
+
 @pytest.mark.parametrize("timeout", [0, -1, -0.5, float("nan"), float("-inf")])
 def test_timeouts_that_make_no_sense(timeout):
     with pytest.raises(InvalidArgumentError, match=r"timeout must be a (finite number|number of seconds above 0)"):
