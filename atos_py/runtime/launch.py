@@ -13,12 +13,14 @@ from ..arrays.array import Array, zeros
 from ..arrays.streams import launch_stream
 from ..compile.host_kernels import threads
 from ..compile.kinds import Launchable, check_tasks, launchable, tasks_of
-from ..compile.program import WORKER_KINDS, Program, program_for
+from ..compile.program import WORKER_KINDS, Program, program_for, register_limits
 from ..compile.scratch import MOST_BYTES, sized_scratch
 from ..compile.short_traceback import ends_in_task
+from ..compile.spec import ProgramSpec
 from ..compile.task import Task
 from ..compile.timing import annotated, profile_of
 from ..compile.versions import current_version
+from ..core.devices import Device
 from ..core.library import ffi
 from ..errors import LaunchConfigError, TaskCompileError
 from .callbacks import start_callback
@@ -180,25 +182,34 @@ def _check_mailbox(queue: LaunchedQueue, config: LaunchConfig) -> None:
         raise LaunchConfigError("a launch over several hosts has no start(); call launch_thread, launch_warp or launch_cta")
 
 
-def _program_key(
+def _spec_of(
     queue: LaunchedQueue, launched: Launchable, arguments: Arguments, config: LaunchConfig, mailbox: bool = False
-) -> tuple[Any, ...]:
-    """Return the parameters of `program_for`."""
-    where = queue.device, queue.dtype, config.worker, config.num_threads
-    peers = queue.ownership is not None and queue.ownership.over_gpus
-    options = config.debug, queue.buckets is not None, config.each_round, mailbox, peers, config.counters
-    return current_version(launched, config.idle, config.each_round), config.idle, arguments.kinds, *where, *options
+) -> ProgramSpec:
+    """Return what the program of a launch is compiled for."""
+    return ProgramSpec(
+        current_version(launched, config.idle, config.each_round),
+        config.idle,
+        arguments.kinds,
+        queue.dtype,
+        worker=config.worker,
+        max_registers=register_limits(config.num_threads),
+        debug=config.debug,
+        buckets=queue.buckets is not None,
+        each_round=config.each_round,
+        mailbox=mailbox,
+        peers=queue.ownership is not None and queue.ownership.over_gpus,
+        counters=config.counters,
+    )
 
 
 def _load_programs(
     queue: LaunchedQueue, launched: Launchable, arguments: Arguments, config: LaunchConfig, mailbox: bool
 ) -> list[Program]:
     """Return the program of a launch, for each device of the queue that is in this process."""
-    key = _program_key(queue, launched, arguments, config, mailbox)
+    spec = _spec_of(queue, launched, arguments, config, mailbox)
     if queue.ownership is None:
-        return [program_for(*key)]
-    first, idle, kinds, _, *rest = key
-    return [program_for(first, idle, kinds, queue.ownership.devices[k], *rest) for k in queue.ownership.here]
+        return [program_for(spec, queue.device)]
+    return [program_for(spec, queue.ownership.devices[k]) for k in queue.ownership.here]
 
 
 def compile_ahead(launches: Iterable[PlannedLaunch]) -> None:
@@ -207,16 +218,17 @@ def compile_ahead(launches: Iterable[PlannedLaunch]) -> None:
     Numba compiles one task at a time. On a GPU those that it has compiled are linked meanwhile, each by a thread. On the CPU
     nothing is linked, and so nothing gained.
     """
-    keys: dict[tuple[Any, ...], None] = {}  # in the order of the launches
+    specs: dict[tuple[ProgramSpec, Device], None] = {}  # in the order of the launches
     with_kinds: dict[int, bool] = {}  # of each queue
     for queue, worker, task, args, options in launches:
         config = LaunchConfig.from_options(worker, queue.device, options)
         tasks = check_tasks(task)
         with_kinds[id(queue)] = with_kinds.get(id(queue), False) or len(tasks) > 1  # from then on
         launched = launchable(tasks, with_kinds[id(queue)])
-        keys[_program_key(queue, launched, prepare_arguments(args, queue.device, places=queue.places), config)] = None
-    with threads(max(len(keys), 1)) as pool:
-        list(pool.map(lambda key: program_for(*key), keys))
+        arguments = prepare_arguments(args, queue.device, places=queue.places)
+        specs[_spec_of(queue, launched, arguments, config), queue.device] = None
+    with threads(max(len(specs), 1)) as pool:
+        list(pool.map(lambda each: program_for(*each), specs))
 
 
 def _fill_launch(queue: LaunchedQueue, launched: Launchable, program: Program, config: LaunchConfig) -> Any:
@@ -235,7 +247,7 @@ def _fill_launch(queue: LaunchedQueue, launched: Launchable, program: Program, c
             "scratch": config.shared_memory,
             "sized_scratch": sized,
             "nested": launched.nested,
-            "value_words": program.value_words,
+            "value_words": getattr(program.code, "value_words", 0),
             "idle": config.idle is not None,
             "buckets": queue.buckets is not None,
             "each_round": config.each_round is not None,
@@ -267,15 +279,15 @@ def _fill_launch(queue: LaunchedQueue, launched: Launchable, program: Program, c
 
 def _check_scratch(task: Launchable, program: Program, config: LaunchConfig, on_gpu: bool) -> int:
     """Return the bytes of scratch that the task sizes, of a worker, and refuse a launch that cannot give what it takes."""
-    if config.shared_memory < program.scratch_itemsize:
+    if config.shared_memory < program.code.scratch_itemsize:
         raise LaunchConfigError(
             f"task {task.name!r}, its idle function or a helper takes worker.scratch of elements of"
-            f" {program.scratch_itemsize} bytes, but the launch gives each worker {config.shared_memory} bytes;"
+            f" {program.code.scratch_itemsize} bytes, but the launch gives each worker {config.shared_memory} bytes;"
             " pass shared_memory=, the size of the scratch in bytes, or in the task the number of elements, as in"
             " worker.scratch(np.int32, 16)"
         )
     threads = {"thread": 1, "warp": 32, "cta": config.num_threads}[config.worker] if on_gpu else 1
-    sized = sized_scratch(program.sized_scratch, threads)
+    sized = sized_scratch(program.code.sized_scratch, threads)
     if sized > MOST_BYTES:
         raise LaunchConfigError(
             f"task {task.name!r}, its idle function or a helper takes {sized} bytes of scratch for each worker of {threads}"
@@ -286,9 +298,9 @@ def _check_scratch(task: Launchable, program: Program, config: LaunchConfig, on_
 
 def _check_rounds(task: Launchable, program: Program, config: LaunchConfig) -> None:
     """Refuse a launch without barriers, and so without rounds, whose task asks for them."""
-    if config.barrier or not (program.asks_for_round or config.each_round):
+    if config.barrier or not (program.code.asks_for_round or config.each_round):
         return
-    what = "uses worker.round or worker.mode" if program.asks_for_round else "comes with a function each_round"
+    what = "uses worker.round or worker.mode" if program.code.asks_for_round else "comes with a function each_round"
     raise TaskCompileError(f"task {task.name!r} {what}, but a launch without barriers has no rounds; pass barrier=True")
 
 
@@ -327,7 +339,7 @@ def _report(
         trace=None if samples is None else trace_of(samples, stats, devices, waits_for_items),
         profile=profile_of(begin, stats.milliseconds, stats.copy_milliseconds),
         launches=1 if config.persistent else stats.rounds,
-        registers=program.registers,
+        registers=getattr(program.code, "registers", 0),
         devices=devices,
         **({name: getattr(stats.sharing, name) for name in COUNTED} if config.counters else {}),
     )

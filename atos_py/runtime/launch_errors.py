@@ -160,5 +160,5 @@ def _describe_failed_check(queue: LaunchedQueue, task: Launchable, program: Prog
         item = np.frombuffer(stored, queue.dtype, 1)[0].item()
         if isinstance(task, Tasks):
             failed = task.members[stored[stored_bytes(queue.dtype.itemsize, True) - 1]]
-    assert program.checks is not None
-    return task_error(failed.name, program.checks, stats.failure, item, stats.lost)
+    assert program.code.checks is not None
+    return task_error(failed.name, program.code.checks, stats.failure, item, stats.lost)

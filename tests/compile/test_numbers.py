@@ -16,6 +16,7 @@ from pairwise import pairwise
 
 import atos_py as atos
 from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
 
 TYPES = ["bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float32", "float64"]
 RESULTS = (np.int64, np.uint64, np.float64, np.bool_)  # where they are stored
@@ -315,4 +316,6 @@ def test_the_same_types_for_gpus(dtypes, debug):
 
     arrays = [np.zeros(2, dtype) for dtype in dtypes] + [np.zeros((2, 2), dtype) for dtype in RESULTS]
     kinds = tuple(describe(FakeArray(array)) for array in arrays)
-    assert compile_cuda(make_task(*dtypes, cases_of(*dtypes)), None, kinds, np.dtype(np.uint32), (9, 0), debug=debug).modules
+    assert compile_cuda(
+        ProgramSpec(make_task(*dtypes, cases_of(*dtypes)), None, kinds, np.dtype(np.uint32), debug=debug), (9, 0)
+    ).modules

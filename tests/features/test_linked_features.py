@@ -16,6 +16,7 @@ from atos_py.algorithms.label_spreading import Spreading, add_seed, coefficient
 from atos_py.algorithms.spmm import _store, _store4, _weighted_neighbour, _weighted_neighbour4
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
 from atos_py.features.change_driven import State, _along_edges, _with_update, measure, settle, store
 from atos_py.features.maps import _edge_task, _vertex_task
 from atos_py.operators.feature_gather import feature_gather
@@ -99,6 +100,6 @@ KERNELS = {
 def test_kernels_spill_nothing(name):
     """Nor do they take more registers than let two blocks of their size be on a multiprocessor."""
     task, args, most_registers = KERNELS[name]
-    found = link.cubin(task, None, tuple(map(describe, args)), np.dtype("u4"), "cta", (9, 0))
+    found = link.cubin(ProgramSpec(task, None, tuple(map(describe, args)), np.dtype("u4")), (9, 0))
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert found.registers <= most_registers
