@@ -116,6 +116,7 @@ from .graph import generate as generate
 from .graph.dynamic_graph import DynamicGraph as DynamicGraph
 from .graph.graph import Graph as Graph
 from .graph.partition import Partition as Partition
+from .runtime.launch import PreparedLaunch as PreparedLaunch
 from .runtime.launch_options import LaunchOptions as LaunchOptions
 from .runtime.queue import Queue as Queue
 from .runtime.run import Run as Run

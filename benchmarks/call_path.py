@@ -60,9 +60,11 @@ def time_calls(run: Callable[[], Any], rounds: int, calls: int) -> list[float]:
 def measured_calls(device: atos.Device) -> dict[str, Callable[[], Any]]:
     """Return the calls to measure, by name."""
     queue, pushed = atos.Queue(1 << 20, device=device), atos.Queue(1 << 24, device=device)
+    prepared = queue.prepare(nothing, num_blocks=1)
     graph = atos.generate.road(SIDE, 0.62, device=device)
     return {
         "launch_cta": lambda: queue.launch_cta(nothing, num_blocks=1),
+        "prepared": prepared,
         "push": lambda: pushed.push(1),
         "bfs": lambda: atos.bfs(graph, 0),
         "connected_components": lambda: atos.connected_components(graph),
@@ -89,7 +91,7 @@ def main() -> None:
     for name, run in measured.items():
         run(), run()
         seen = count_calls(run)
-        times = time_calls(run, options.rounds, 1000 if name in ("launch_cta", "push") else 50)
+        times = time_calls(run, options.rounds, 1000 if name in ("launch_cta", "prepared", "push") else 50)
         files = len({file for file, _ in seen})
         spread = f"{statistics.median(times):.1f} ({min(times):.1f} to {max(times):.1f})"
         print(f"| {name} | {sum(seen.values())} | {files} | {spread} |", flush=True)

@@ -18,8 +18,8 @@ from ..errors import LaunchTimeoutError
 from ..operators.edge_map import THREAD_MAX_DEGREE
 from ..operators.ranges import range_items
 from ..operators.row_map import row_items
-from ..runtime.launch import PlannedLaunch, compile_ahead
 from ..runtime.launch_options import LaunchOptions
+from ..runtime.launch_plan import PlannedLaunch, compile_ahead
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.validation import check_timeout

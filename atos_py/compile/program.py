@@ -41,7 +41,6 @@ class Program(NamedTuple):
     handle: Any
     num_kinds: int
     code: LinkedKernel | CpuCode
-    launches: dict[Any, Any]
 
 
 def check_worker(worker: Any) -> str:
@@ -70,7 +69,7 @@ def _load(spec: ProgramSpec, device: Device) -> Program:
         else:
             code = link.cubin(spec, device.compute_capability)
             check(lib.atos_program_load(device.number, ffi.from_buffer(code.code), code.symbol.encode(), slot))
-        return Program(ffi.gc(slot[0], lib.atos_program_unload), members if members > 1 else 0, code, {})
+        return Program(ffi.gc(slot[0], lib.atos_program_unload), members if members > 1 else 0, code)
 
 
 def register_limits(num_threads: int) -> tuple[int, ...] | None:

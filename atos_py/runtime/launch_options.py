@@ -6,7 +6,6 @@ import inspect
 import os
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-from types import FunctionType, NoneType
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -25,9 +24,6 @@ _DEFAULT_FETCH_SIZE = {"thread": 1, "warp": 32, "cta": 128}
 _DEFAULT_THREADS = 256
 _MAX_FETCH_SIZE = 4096
 _MAX_PUSH_BUFFER = 1 << 16
-_OF_ONE_LAUNCH = {"timeout", "progress"}
-_LASTING = {bool, int, float, str, NoneType, FunctionType}  # types of values that can be kept; a program keeps functions too
-_MAX_KEPT = 256
 
 
 class LaunchOptions(TypedDict, total=False):
@@ -177,7 +173,7 @@ class LaunchConfig:
 
     @classmethod
     def from_options(cls, worker: str, device: Device, options: LaunchOptions, task: Any = None) -> LaunchConfig:
-        """Check what a caller gave for a launch of `worker` on `device`; what was checked before is kept for the next time.
+        """Check what a caller gave for a launch of `worker` on `device`.
 
         `task` is what is to be launched, for the message about a name that is no option.
 
@@ -190,21 +186,6 @@ class LaunchConfig:
         LaunchConfigError
             If the launch is to run on another device, or a block would have a part of a warp.
         """
-        # With their types, since True is 1, which some options do not take.
-        given = [(name, type(value), value) for name, value in options.items()]
-        if not (_OF_ONE_LAUNCH.isdisjoint(options) and _LASTING.issuperset([each for _, each, _ in given])):
-            return cls._checked(worker, device, options, task)
-        key = worker, device, os.environ.get("ATOS_DEBUG"), *given
-        config = _kept.get(key)
-        if config is None:
-            config = cls._checked(worker, device, options, task)
-            if len(_kept) >= _MAX_KEPT:
-                _kept.clear()
-            _kept[key] = config
-        return config
-
-    @classmethod
-    def _checked(cls, worker: str, device: Device, options: LaunchOptions, task: Any) -> LaunchConfig:
         _check_names(options, task)
         where, idle, timeout = options.get("device"), options.get("idle"), options.get("timeout")
         fetch_size, blocks, threads = options.get("fetch_size"), options.get("num_blocks"), options.get("num_threads")
@@ -266,9 +247,6 @@ def _check_names(options: Iterable[str], task: Any) -> None:
                 )
     note = "; arguments of the task are given by position, without names"
     check_option_names("a launch", options, LaunchOptions.__annotations__, note)
-
-
-_kept: dict[tuple[Any, ...], LaunchConfig] = {}
 
 
 def _read_local_items(given: Any) -> int | None:

@@ -145,6 +145,9 @@ class Queue(QueueLaunches, NotCopied):
         first = check_int("capacity", capacity, 1, 1 << 62)
         most = 0 if max_capacity is None else check_int("max_capacity", max_capacity, first, 1 << 62)
         self._buckets, self._delta = check_buckets(buckets, delta)
+        # By which launches find what was prepared for others; those over several devices and hosts do not.
+        on_one = self._places is None and self._ownership is None
+        self._sort = (self._device.kind, self._device.index, self._dtype, buckets is not None) if on_one else None
         if self._ownership is not None:
             self._core = PeerQueues(first, most, self._dtype, self._ownership, kinds)
         else:

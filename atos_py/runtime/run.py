@@ -6,7 +6,7 @@ import atexit
 import concurrent.futures
 import threading
 import weakref
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 from ..arrays.array import Array
 from ..arrays.ownership import Ownership
 from ..compile.kinds import check_tasks
-from ..compile.program import check_worker
-from ..compile.short_traceback import ends_in_task
+from ..compile.short_traceback import as_launch
 from ..compile.task import Task
 from ..errors import InvalidArgumentError, LaunchTimeoutError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
@@ -25,7 +24,7 @@ from ..support.not_copied import NotCopied
 from ..support.validation import check_timeout
 from .core_queue import CoreQueue
 from .items import as_items
-from .launch import prepare_launch
+from .launch import PreparedLaunch
 from .launch_errors import LaunchedQueue
 from .launch_options import LaunchOptions
 from .mailbox import Mailbox
@@ -236,8 +235,7 @@ class StartableQueue(LaunchedQueue, Protocol):
         """The core's queue, or queues."""
 
 
-@host_memory_for("a launch")
-@ends_in_task
+@as_launch
 def start(
     queue: StartableQueue,
     task: Task | Sequence[Task],
@@ -279,10 +277,9 @@ def start(
     >>> seen[:]
     array([1, 0, 1, 0], dtype=int32)
     """
-    check_worker(worker)
     while True:
         mailbox = Mailbox(queue.device)
-        launch = prepare_launch(queue, queue._core.for_launch, worker, task, args, options, mailbox)
+        launch = PreparedLaunch(queue, worker, task, args, options, mailbox)
         future: _Future = concurrent.futures.Future()
         future.set_running_or_notify_cancel()  # a coroutine that is cancelled while it waits does not cancel the run
         name = ", ".join(member.name for member in check_tasks(task))
@@ -303,13 +300,13 @@ def start(
 _threads: dict[Mailbox, threading.Thread] = {}  # of the runs that have not ended
 
 
-def _serve(launch: Callable[[], LaunchStats | None] | None, future: _Future | None, mailbox: Mailbox) -> None:
+def _serve(launch: PreparedLaunch | None, future: _Future | None, mailbox: Mailbox) -> None:
     """Run a launch. It knows nothing of the `Run`, which would never be dropped otherwise."""
     assert launch is not None
     assert future is not None
     try:
         with host_memory_for("a launch"):
-            stats = launch()
+            stats = launch._run(launch._began, launch._filled)
     except BaseException as error:
         future.set_exception(error)
         launch = future = None  # this frame is in the error's traceback, which would keep all of it alive

@@ -15,7 +15,7 @@ import pytest
 import atos_py as atos
 from atos_py import acc, features
 from atos_py.compile import linker
-from atos_py.compile.versions import current_version
+from atos_py.compile.versions import versions_of
 from atos_py.errors import TaskCompileError
 from atos_py.support import memory_cache
 
@@ -290,8 +290,8 @@ def test_a_large_array_that_a_task_does_not_use():
 
 def test_what_has_not_changed_is_the_same_version():
     names = space("N + m.N + helper(item) + T[0] + len(out)", N=2, m=module(N=1), T=np.arange(2))
-    assert current_version(names["task"]) is current_version(names["task"])
+    assert versions_of(names["task"]).current() is versions_of(names["task"]).current()
     names["unused"] = 1
     names["N"] = 2
-    assert current_version(names["task"]) is current_version(names["task"])
-    assert current_version(atos.task(names["body"])) is not current_version(names["task"])
+    assert versions_of(names["task"]).current() is versions_of(names["task"]).current()
+    assert versions_of(atos.task(names["body"])).current() is not versions_of(names["task"]).current()
