@@ -108,7 +108,7 @@ def _make_cubin(spec: ProgramSpec, cc: tuple[int, int]) -> LinkedKernel:
             if parts is not None:
                 return thaw(parts)
         with during("compile", task.name), _compiling:
-            code = _compiled(replace(spec, max_registers=None), min(cc, _NEWEST_CC))
+            code = _compiled(replace(spec, worker="cta", max_registers=None), min(cc, _NEWEST_CC))
         with during("link", task.name):
             given = spec.max_registers or only_limit(task, spec.worker) or _REGISTERS
             limits = (given,) if isinstance(given, int) else given
@@ -134,7 +134,7 @@ def thaw(parts: Sequence[bytes]) -> LinkedKernel:
 
 @functools.lru_cache(maxsize=8)
 def _compiled(spec: ProgramSpec, cc: tuple[int, int]) -> CudaCode:
-    """Return what `compile_cuda` does: the same for links with several limits of registers."""
+    """Return what `compile_cuda` does: the same for links with all workers and several limits of registers."""
     import_numba()
     from .codegen.target_cuda import compile_cuda  # numba.cuda is imported only where something has to be compiled
 

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Sequence
 from types import FunctionType, NoneType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,12 +28,15 @@ from .host_rounds import run_by_rounds
 from .launch_arguments import Arguments
 from .launch_errors import check_end
 from .launch_options import LaunchConfig, LaunchOptions
-from .launch_plan import MAX_SAMPLES, AnyQueue, LaunchPlan, ReadyLaunch
+from .launch_plan import MAX_SAMPLES, LaunchPlan, ReadyLaunch
 from .mailbox import Mailbox
 from .peer_queues import agree_on_launch
 from .progress import make_observer
 from .stats import COUNTED, DeviceStats, LaunchStats
 from .trace import trace_of
+
+if TYPE_CHECKING:
+    from .queue import Queue
 
 __all__ = ["PreparedLaunch", "launch_once"]
 
@@ -79,7 +82,7 @@ class PreparedLaunch(NotCopied):
 
     def __init__(
         self,
-        queue: AnyQueue,
+        queue: Queue,
         worker: str,
         task: Task | Sequence[Task],
         args: tuple[Any, ...],
@@ -89,7 +92,7 @@ class PreparedLaunch(NotCopied):
         self._began = time.perf_counter()
         self._queue, self._args, self._mailbox = queue, args, mailbox
         self._plan = _plan_for(queue, worker, task, options)
-        if mailbox is not None or queue._sort is None:
+        if mailbox is not None or queue._ownership is not None or queue._places is not None:
             self._plan.check(queue, mailbox is not None, options)
         self._filled = self._fill()
 
@@ -140,9 +143,13 @@ class PreparedLaunch(NotCopied):
     def _with(self, *args: Any) -> PreparedLaunch:
         """Return the same launch with these arguments in place of its own."""
         other = PreparedLaunch.__new__(PreparedLaunch)
-        other._queue, other._plan, other._args, other._mailbox = self._queue, self._plan, args, self._mailbox
+        other._queue, other._plan, other._mailbox, other._args = self._queue, self._plan, self._mailbox, args
         other._filled = other._fill()
         return other
+
+    def _forget_arguments(self) -> None:
+        """Keep no arguments alive from now on: the launch is only good for `_with` then."""
+        del self._args, self._filled
 
     def __repr__(self) -> str:
         return f"<prepared launch of {', '.join(self._plan.names)} on {self._queue!r}>"
@@ -215,9 +222,8 @@ class PreparedLaunch(NotCopied):
             stats = ffi.new(_STATS)
             status = lib.atos_queue_launch(form.handle, ready.programs[0].handle, launch, stats)
         else:
-            handles = [each.handle for each in ready.programs]
             with annotated(ready.launched.name):
-                status, stats, devices = form.launch(handles[0] if ownership is None else handles, launch)
+                status, stats, devices = form.launch([each.handle for each in ready.programs], launch)
         if status or thread_launch.error is not None or observer is not None or arguments.pools:
             asked, used = mailbox is not None and mailbox.stopped, (arguments, words, samples, mailbox)
             others = [other for other, _, _ in arguments.receivers]
@@ -229,14 +235,14 @@ class PreparedLaunch(NotCopied):
 
 
 def launch_once(
-    queue: AnyQueue, worker: str, task: Task | Sequence[Task], args: tuple[Any, ...], options: LaunchOptions
+    queue: Queue, worker: str, task: Task | Sequence[Task], args: tuple[Any, ...], options: LaunchOptions
 ) -> LaunchStats:
     """Run a queue's tasks, and return what there is to say of that; see `Queue.launch`."""
     launch = PreparedLaunch(queue, worker, task, args, options)
     return launch._run(launch._began, launch._filled)
 
 
-def _plan_for(queue: AnyQueue, worker: str, task: Task | Sequence[Task], options: LaunchOptions) -> LaunchPlan:
+def _plan_for(queue: Queue, worker: str, task: Task | Sequence[Task], options: LaunchOptions) -> LaunchPlan:
     """Return the plan of launches of a task with these options on queues like this one.
 
     It is kept in memory, so that a launch like one before finds it by one look.
@@ -247,11 +253,11 @@ def _plan_for(queue: AnyQueue, worker: str, task: Task | Sequence[Task], options
         What `LaunchConfig.from_options` and `check_tasks` raise.
     """
     # With the types of values, since True is 1, which some options do not take.
-    sort, types = queue._sort, tuple(map(type, options.values()))
-    if sort is None or not (_OF_ONE_LAUNCH.isdisjoint(options) and _LASTING.issuperset(types)):
+    types = tuple(map(type, options.values()))
+    if not (_OF_ONE_LAUNCH.isdisjoint(options) and _LASTING.issuperset(types)):
         return LaunchPlan(queue, worker, task, options)
     tasks = tuple(task) if isinstance(task, list) else task
-    key = sort, worker, tasks, types, os.environ.get("ATOS_DEBUG"), *options.items()
+    key = queue._sort, worker, tasks, types, os.environ.get("ATOS_DEBUG"), *options.items()
     try:
         found: LaunchPlan | None = find(key)
     except TypeError:  # what is no task has no hash

@@ -20,6 +20,7 @@ from ..arrays.shared import SharedArray
 from ..compile.arguments import (
     ArrayKind,
     Kind,
+    NoneKind,
     PoolArgument,
     QueueArgument,
     TupleKind,
@@ -38,6 +39,9 @@ __all__ = ["Arguments"]
 
 
 _MOST_WORDS = int(lib.ATOS_MAX_ARGUMENT_WORDS)
+_WORD = 0xFFFF_FFFF_FFFF_FFFF
+_LEAST_INT, _MOST_INT = -(2**63), 2**63 - 1
+_INT_KIND = describe(0)
 
 
 class Arguments:
@@ -105,7 +109,12 @@ class Arguments:
                 kinds.append(ArrayKind(value.dtype, len(value.shape), value.readonly))
                 if value.library is not None:
                     self.is_steady = False
-            elif value is None or isinstance(value, (int, float, np.generic)):
+            elif value is None:
+                kinds.append(NoneKind())
+            elif cls is int and _LEAST_INT <= value <= _MOST_INT:
+                words.append(value & _WORD)
+                kinds.append(_INT_KIND)
+            elif isinstance(value, (int, float, np.generic)):
                 words += words_of(value)
                 kinds.append(describe(value))
             elif number_of_fields(cls) == (len(value) if isinstance(value, tuple) else -1):

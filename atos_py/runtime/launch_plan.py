@@ -5,8 +5,8 @@ What differs between two launches of one plan is left to `launch`: arguments, th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..compile.host_kernels import threads
 from ..compile.kinds import Launchable, check_tasks, launchable
@@ -23,10 +23,12 @@ from .launch_arguments import Arguments
 from .launch_options import LaunchConfig, LaunchOptions
 from .peer_queues import check_peer_launch
 
-__all__ = ["MAX_SAMPLES", "LaunchPlan", "PlannedLaunch", "ReadyLaunch", "compile_ahead"]
+if TYPE_CHECKING:
+    from .queue import Queue
+
+__all__ = ["MAX_SAMPLES", "LaunchPlan", "ReadyLaunch", "compile_ahead"]
 
 MAX_SAMPLES = 1 << 16
-AnyQueue = Any  # a `Queue`, which has these launches as methods
 
 
 class ReadyLaunch(NamedTuple):
@@ -73,13 +75,13 @@ class LaunchPlan:
         What is ready to be launched, by the kinds of the arguments, whether items have a kind, and whether there is a mailbox.
     """
 
-    def __init__(self, queue: AnyQueue, worker: str, task: Task | Sequence[Task], options: LaunchOptions) -> None:
+    def __init__(self, queue: Queue, worker: str, task: Task | Sequence[Task], options: LaunchOptions) -> None:
         self.config = LaunchConfig.from_options(check_worker(worker), queue._device, options, task)
         self.tasks = check_tasks(task)
         self.names = tuple([member.name for member in self.tasks])
         self.ready: dict[tuple[Any, ...], ReadyLaunch] = {}
 
-    def check(self, queue: AnyQueue, has_mailbox: bool, options: LaunchOptions) -> None:
+    def check(self, queue: Queue, has_mailbox: bool, options: LaunchOptions) -> None:
         """Refuse what launches with a mailbox, or over several devices or hosts, cannot do."""
         if has_mailbox:
             _check_mailbox(queue, self.config)
@@ -88,7 +90,7 @@ class LaunchPlan:
         if queue._places is not None:
             check_host_launch(" and ".join(self.names), options)
 
-    def spec(self, queue: AnyQueue, arguments: Arguments, launched: Launchable, mailbox: bool = False) -> ProgramSpec:
+    def spec(self, queue: Queue, arguments: Arguments, launched: Launchable, mailbox: bool = False) -> ProgramSpec:
         """Return what the program of a launch is compiled for."""
         config = self.config
         return ProgramSpec(
@@ -106,7 +108,7 @@ class LaunchPlan:
             counters=config.counters,
         )
 
-    def make_ready(self, queue: AnyQueue, arguments: Arguments, with_kinds: bool, mailbox: bool) -> ReadyLaunch:
+    def make_ready(self, queue: Queue, arguments: Arguments, with_kinds: bool, mailbox: bool) -> ReadyLaunch:
         """Have the program of a launch compiled, linked and loaded, and check the options against it."""
         launched = launchable(self.tasks, with_kinds)
         spec = self.spec(queue, arguments, launched, mailbox)
@@ -120,34 +122,17 @@ class LaunchPlan:
         return ready
 
 
-class PlannedLaunch(NamedTuple):
-    """A launch that is still to come."""
-
-    queue: AnyQueue
-    worker: str
-    task: Task | Sequence[Task]
-    args: tuple[Any, ...]
-    options: LaunchOptions
-
-
-def compile_ahead(launches: Iterable[PlannedLaunch]) -> None:
-    """Compile and link the programs of launches to come, of queues whose items have no kinds so far.
+def compile_ahead(programs: Sequence[tuple[ProgramSpec, Device]]) -> None:
+    """Compile and link programs of launches to come.
 
     Numba compiles one task at a time. On a GPU those that it has compiled are linked meanwhile, each by a thread. On the CPU
     nothing is linked, and so nothing gained.
     """
-    specs: dict[tuple[ProgramSpec, Device], None] = {}  # in the order of the launches
-    with_kinds: dict[int, bool] = {}  # of each queue
-    for queue, worker, task, args, options in launches:
-        plan = LaunchPlan(queue, worker, task, options)
-        with_kinds[id(queue)] = with_kinds.get(id(queue), False) or len(plan.tasks) > 1  # from then on
-        arguments = Arguments(args, queue._device, places=queue._places)
-        specs[plan.spec(queue, arguments, launchable(plan.tasks, with_kinds[id(queue)])), queue._device] = None
-    with threads(max(len(specs), 1)) as pool:
-        list(pool.map(lambda each: program_for(*each), specs))
+    with threads(max(len(programs), 1)) as pool:
+        list(pool.map(lambda each: program_for(*each), programs))
 
 
-def _check_mailbox(queue: AnyQueue, config: LaunchConfig) -> None:
+def _check_mailbox(queue: Queue, config: LaunchConfig) -> None:
     """Refuse what a launch that takes items while it runs cannot do."""
     if config.barrier or not config.persistent:
         raise LaunchConfigError(
@@ -163,7 +148,7 @@ def _check_mailbox(queue: AnyQueue, config: LaunchConfig) -> None:
         raise LaunchConfigError("a launch over several hosts has no start(); call launch_thread, launch_warp or launch_cta")
 
 
-def _fill_launch(queue: AnyQueue, launched: Launchable, program: Program, config: LaunchConfig) -> Any:
+def _fill_launch(queue: Queue, launched: Launchable, program: Program, config: LaunchConfig) -> Any:
     """Check the options of a launch against its program, and return what the core is told of all launches with both."""
     sized = _check_scratch(launched, program, config, queue._device.kind == "cuda")
     _check_rounds(launched, program, config)

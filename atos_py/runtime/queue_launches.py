@@ -9,11 +9,12 @@ from ..compile.short_traceback import as_launch
 from ..compile.task import Task
 from .launch import PreparedLaunch, launch_once
 from .launch_options import LaunchOptions
-from .run import StartableQueue, start
+from .run import start
 from .stats import LaunchStats
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
+
 
 __all__ = ["QueueLaunches"]
 
@@ -23,7 +24,7 @@ class QueueLaunches:
 
     @as_launch
     def prepare(
-        self: StartableQueue,
+        self: Any,
         task: Task | Sequence[Task],
         *args: Any,
         worker: str = "cta",
@@ -65,7 +66,7 @@ class QueueLaunches:
 
     @as_launch
     def launch(
-        self: StartableQueue,
+        self: Any,
         task: Task | Sequence[Task],
         *args: Any,
         worker: str = "cta",
@@ -104,9 +105,7 @@ class QueueLaunches:
         return launch_once(self, worker, task, args, options)
 
     @as_launch
-    def launch_thread(
-        self: StartableQueue, task: Task | Sequence[Task], *args: Any, **options: Unpack[LaunchOptions]
-    ) -> LaunchStats:
+    def launch_thread(self: Any, task: Task | Sequence[Task], *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:
         """Run the queue's tasks with workers of one thread; otherwise as `launch_cta`.
 
         Examples
@@ -122,9 +121,7 @@ class QueueLaunches:
         return launch_once(self, "thread", task, args, options)
 
     @as_launch
-    def launch_warp(
-        self: StartableQueue, task: Task | Sequence[Task], *args: Any, **options: Unpack[LaunchOptions]
-    ) -> LaunchStats:
+    def launch_warp(self: Any, task: Task | Sequence[Task], *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:
         """Run the queue's tasks with workers of one warp, 32 threads; otherwise as `launch_cta`.
 
         Examples
@@ -140,9 +137,7 @@ class QueueLaunches:
         return launch_once(self, "warp", task, args, options)
 
     @as_launch
-    def launch_cta(
-        self: StartableQueue, task: Task | Sequence[Task], *args: Any, **options: Unpack[LaunchOptions]
-    ) -> LaunchStats:
+    def launch_cta(self: Any, task: Task | Sequence[Task], *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:
         """Run the queue's tasks, and what they push, with workers of one block (CTA), until all is done.
 
         Parameters
@@ -202,7 +197,7 @@ class QueueLaunches:
         """
         return launch_once(self, "cta", task, args, options)
 
-    def _prepare_kinds(self: StartableQueue, tasks: Sequence[Task]) -> None:
+    def _prepare_kinds(self: Any, tasks: Sequence[Task]) -> None:
         """Tell items of these tasks apart, as a launch of them does. It would have to read back those that wait."""
         self._core.for_launch(tuple(task.name for task in tasks))
 

@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Generator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,17 +22,17 @@ from ..errors import InvalidArgumentError, LaunchTimeoutError, UnsupportedTypeEr
 from ..support.host_memory import host_memory_for
 from ..support.not_copied import NotCopied
 from ..support.validation import check_timeout
-from .core_queue import CoreQueue
 from .items import as_items
 from .launch import PreparedLaunch
-from .launch_errors import LaunchedQueue
 from .launch_options import LaunchOptions
 from .mailbox import Mailbox
-from .peer_queues import PeerQueues, keys_of
+from .peer_queues import keys_of
 from .stats import LaunchStats
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack  # of typing from Python 3.11 on
+
+    from .queue import Queue
 
 __all__ = ["Run", "start"]
 
@@ -227,17 +227,9 @@ class Run(NotCopied):
         return f"<run of {self._task}: {'ended' if self._future.done() else asked}>"
 
 
-class StartableQueue(LaunchedQueue, Protocol):
-    """A queue as `start` needs it, which is one of its methods."""
-
-    @property
-    def _core(self) -> CoreQueue | PeerQueues:
-        """The core's queue, or queues."""
-
-
 @as_launch
 def start(
-    queue: StartableQueue,
+    queue: Queue,
     task: Task | Sequence[Task],
     *args: Any,
     worker: str = "cta",
