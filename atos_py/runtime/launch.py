@@ -21,7 +21,7 @@ from ..compile.timing import Profile, annotated, compilation, nvtx_annotate, pro
 from ..core.library import ffi, lib
 from ..support.memory_cache import find, keep
 from ..support.not_copied import NotCopied
-from ..support.validation import check_option_names
+from ..support.validation import check_option_names, check_timeout
 from .callbacks import run_handlers, start_callback, thread_launch
 from .core_queue import Form, is_replaced
 from .host_rounds import run_by_rounds
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["PreparedLaunch", "launch_once"]
 
 _SAMPLE_WORDS = ffi.sizeof("atos_sample") // 8
-_OF_ONE_LAUNCH = {"timeout", "progress"}
 _LASTING = {bool, int, float, str, NoneType, FunctionType}  # types of values that can be kept; a program keeps functions too
 _LAUNCH, _WORDS, _STATS = map(ffi.typeof, ("atos_launch *", "uint64_t[]", "atos_stats *"))  # parsed once
 
@@ -91,6 +90,11 @@ class PreparedLaunch(NotCopied):
     ) -> None:
         self._began = time.perf_counter()
         self._queue, self._args, self._mailbox = queue, args, mailbox
+        self._timeout = options.get("timeout")
+        if self._timeout is not None:  # of which there are many values
+            check_timeout(self._timeout)
+            options = options.copy()
+            del options["timeout"]
         self._plan = _plan_for(queue, worker, task, options)
         if mailbox is not None or queue._ownership is not None or queue._places is not None:
             self._plan.check(queue, mailbox is not None, options)
@@ -144,6 +148,7 @@ class PreparedLaunch(NotCopied):
         """Return the same launch with these arguments in place of its own."""
         other = PreparedLaunch.__new__(PreparedLaunch)
         other._queue, other._plan, other._mailbox, other._args = self._queue, self._plan, self._mailbox, args
+        other._timeout = self._timeout
         other._filled = other._fill()
         return other
 
@@ -178,6 +183,8 @@ class PreparedLaunch(NotCopied):
         launch = ffi.new(_LAUNCH, ready.filled[0])  # a copy
         launch.argument_words, launch.arguments = len(arguments.words), words
         launch.poll_callback = run_handlers
+        if self._timeout is not None:
+            launch.timeout = self._timeout
         if not arguments.is_steady:
             arguments.tell(launch)
         if config.stream is not None or (device.kind == "cuda" and not arguments.is_steady):
@@ -227,7 +234,7 @@ class PreparedLaunch(NotCopied):
         if status or thread_launch.error is not None or observer is not None or arguments.pools:
             asked, used = mailbox is not None and mailbox.stopped, (arguments, words, samples, mailbox)
             others = [other for other, _, _ in arguments.receivers]
-            check_end(queue, ready.launched, ready.programs[0], status, stats, config.timeout, used, asked, others)
+            check_end(queue, ready.launched, ready.programs[0], status, stats, self._timeout, used, asked, others)
             arguments.check_pools(ready.launched.name)
             if is_replaced(status):  # another thread has changed the form of the queue, and nothing was done
                 return self._run(begin) if mailbox is None else None  # type: ignore[return-value]
@@ -254,7 +261,7 @@ def _plan_for(queue: Queue, worker: str, task: Task | Sequence[Task], options: L
     """
     # With the types of values, since True is 1, which some options do not take.
     types = tuple(map(type, options.values()))
-    if not (_OF_ONE_LAUNCH.isdisjoint(options) and _LASTING.issuperset(types)):
+    if "progress" in options or not _LASTING.issuperset(types):
         return LaunchPlan(queue, worker, task, options)
     tasks = tuple(task) if isinstance(task, list) else task
     key = queue._sort, worker, tasks, types, os.environ.get("ATOS_DEBUG"), *options.items()

@@ -15,7 +15,7 @@ from ..core.devices import Device
 from ..core.devices import device as device_of
 from ..core.library import lib
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
-from ..support.validation import check_bool, check_float, check_int, check_option_names, check_timeout
+from ..support.validation import check_bool, check_float, check_int, check_option_names
 from .progress import check_progress
 
 __all__ = ["LaunchConfig", "LaunchOptions"]
@@ -148,7 +148,7 @@ class LaunchConfig:
     sample_interval : int
         Nanoseconds between samples of a trace; 0 for no trace.
 
-    The others are those of `LaunchOptions`.
+    The others are those of `LaunchOptions`, but for `timeout`, in which launches of one plan may differ.
     """
 
     worker: str
@@ -165,7 +165,6 @@ class LaunchConfig:
     push_buffer: int | None
     streams: int
     stream: Any
-    timeout: float | None = field(repr=False)  # processes may differ in it
     sample_interval: int
     counters: bool
     progress: bool | Callable[[int, float, int], Any]
@@ -187,7 +186,7 @@ class LaunchConfig:
             If the launch is to run on another device, or a block would have a part of a warp.
         """
         _check_names(options, task)
-        where, idle, timeout = options.get("device"), options.get("idle"), options.get("timeout")
+        where, idle = options.get("device"), options.get("idle")
         fetch_size, blocks, threads = options.get("fetch_size"), options.get("num_blocks"), options.get("num_threads")
         trace, debug, buffer = options.get("trace"), options.get("debug"), options.get("push_buffer")
         streams = options.get("streams")
@@ -203,8 +202,6 @@ class LaunchConfig:
                 raise UnsupportedTypeError(f"{name} must be a function of the worker and the arguments (got {function!r:.80})")
         if trace is not None and not check_float("trace", trace) > 0:
             raise InvalidArgumentError(f"trace must be a number of microseconds above 0 (got {trace})")
-        if timeout is not None:
-            check_timeout(timeout)
         return cls(
             worker=worker,
             idle=idle,
@@ -222,7 +219,6 @@ class LaunchConfig:
             push_buffer=None if buffer is None else check_int("push_buffer", buffer, 0, _MAX_PUSH_BUFFER),
             streams=0 if streams is None else check_int("streams", streams, 1, lib.ATOS_MAX_STREAMS),
             stream=options.get("stream"),
-            timeout=timeout,
             sample_interval=0 if trace is None else min(max(round(trace * 1e3), 1), 2**32 - 1),
             counters=check_bool("counters", options.get("counters", False)),
             progress=check_progress(options.get("progress", False)),

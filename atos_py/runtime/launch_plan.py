@@ -180,7 +180,7 @@ def _fill_launch(queue: Queue, launched: Launchable, program: Program, config: L
             "samples": ffi.NULL,
             "max_samples": MAX_SAMPLES if config.sample_interval else 0,
             "sample_interval": config.sample_interval,
-            "timeout": config.timeout or 0.0,
+            "timeout": 0.0,
             "poll_callback": ffi.NULL,
             "progress": config.progress is not False,
             "mailbox": ffi.NULL,

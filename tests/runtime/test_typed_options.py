@@ -78,7 +78,7 @@ def test_defaults():
     for worker, fetch_size in (("thread", 1), ("warp", 32), ("cta", 128)):
         config = LaunchConfig.from_options(worker, cpu, {})
         assert (config.worker, config.fetch_size, config.num_threads, config.num_blocks) == (worker, fetch_size, 1, 0)
-        assert (config.persistent, config.barrier, config.sample_interval, config.timeout) == (True, False, 0, None)
+        assert (config.persistent, config.barrier, config.sample_interval) == (True, False, 0)
     config = LaunchConfig.from_options("cta", atos.Device("cuda", 0), {"trace": 2.5})
     assert (config.num_threads, config.sample_interval) == (256, 2500)
 
@@ -107,7 +107,7 @@ def test_options_that_were_checked_are_kept_by_value_and_type(monkeypatch):
             config(persistent=equal)
     assert config(local_items=True).local_items is None
     assert config(local_items=1).local_items == 1
-    assert config(timeout=1.0) is not config(timeout=1.0)  # which would be one for each launch
+    assert config(timeout=1.0) is config(timeout=2.0) is config()  # which would be one for each launch
     monkeypatch.setenv("ATOS_DEBUG", "1")
     assert config().debug
     monkeypatch.setenv("ATOS_DEBUG", "0")
