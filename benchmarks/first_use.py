@@ -178,7 +178,7 @@ def child(
 
         from atos_py.compile.codegen import target_cuda as _  # noqa: F401
     ready = time.thread_time()
-    from atos_py.compile.program import register_limits
+    from atos_py.compile.recorder import recorded_programs
     from atos_py.tools import prelink
 
     clock = Clock()
@@ -194,7 +194,7 @@ def child(
     # On a GPU the process does nothing but compile, link and wait; on the CPU other threads of it run the tasks.
     processor_time = time.process_time if cuda and not link_for else time.thread_time
     start, wall = processor_time(), time.perf_counter()
-    with prelink.recorded_launches() as programs, prelink.as_a_gpu_chooses() if link_for else contextlib.nullcontext():
+    with recorded_programs() as programs, prelink.as_a_gpu_chooses() if link_for else contextlib.nullcontext():
         run = prelink.call(name, graph, source).stats.milliseconds / 1e3
     limits: list[tuple[str, str, int | None]] = []
     if link_for:
@@ -204,11 +204,11 @@ def child(
         cc = int(link_for[3:-1]), int(link_for[-1])
         if find_limits:
             link.first_limit, link.only_limit = (lambda task, worker: 0), (lambda task, worker: None)
-        for task, idle, kinds, dtype, worker, threads, rest in programs:
+        for spec in programs:
             before = len(clock.limits)
             with clock.during("load"):
-                link.cubin(task, idle, kinds, dtype, worker, cc, register_limits(threads), *rest)
-            limits += [(kernel, worker, limit) for kernel, limit in clock.limits[before:]]
+                link.cubin(spec, cc)
+            limits += [(kernel, spec.worker, limit) for kernel, limit in clock.limits[before:]]
     call, wall = processor_time() - start, time.perf_counter() - wall
     seconds = {part: clock.seconds[part] for part in ("start", "typing", "lowering", "Numba", "LLVM", "link", "load")}
     return {

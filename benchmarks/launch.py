@@ -41,9 +41,16 @@ def launches(device: atos.Device) -> None:
                 queue.push([1])
                 return queue.launch(nothing, worker=worker, num_blocks=1, **schedule)
 
+            prepared = queue.prepare(nothing, worker=worker, num_blocks=1, **schedule)
+
+            def run_prepared(prepared: atos.PreparedLaunch = prepared) -> atos.LaunchStats:
+                queue.push([1])
+                return prepared()
+
             call, inside = median_of(run, 300)
+            again, _ = median_of(run_prepared, 300)
             what = " ".join(f"{name}={on}" for name, on in schedule.items())
-            print(f"| {worker} {what} | {1e3 * call:.0f} us | {1e3 * inside:.0f} us |")
+            print(f"| {worker} {what} | {1e3 * call:.0f} us | {1e3 * again:.0f} us | {1e3 * inside:.0f} us |")
 
 
 def calls(graph: atos.Graph, name: str) -> None:
@@ -55,7 +62,7 @@ def calls(graph: atos.Graph, name: str) -> None:
         ("color", lambda: atos.color(graph)),
     ):
         call, inside = median_of(lambda run=run: run().stats, 7)  # type: ignore[misc]
-        print(f"| {what} of {name} | {call:.2f} ms | {inside:.2f} ms |")
+        print(f"| {what} of {name} | {call:.2f} ms | | {inside:.2f} ms |")
 
 
 def main() -> None:
@@ -65,7 +72,7 @@ def main() -> None:
     parser.add_argument("--graph", nargs="*", default=[], metavar="GRAPH", help="files or generators, as for `bench`")
     options = parser.parse_args()
     device = atos.device(options.device)
-    print("| | call | on the device's clock |", "| --- | --- | --- |", sep="\n")
+    print("| | call | prepared | on the device's clock |", "| --- | --- | --- | --- |", sep="\n")
     launches(device)
     for spec in options.graph:
         calls(graph_of(spec, device=device), spec)

@@ -21,6 +21,7 @@ import numpy as np
 import atos_py as atos
 from atos_py.compile import linker
 from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
 
 
 def degree(v, graph):
@@ -51,8 +52,7 @@ def main() -> None:
     print("task   worker  median s  least  most  registers   bytes")
     for task, arguments in ((visit, (graph, depth)), (mark, (depth,))):
         kinds = tuple(map(describe, arguments))
-        uses = False, False, None, False, False, False  # nothing that is not in every launch
-        code = linker._compiled(task, None, kinds, np.dtype(np.int64), min(cc, (9, 0)), *uses)
+        code = linker._compiled(ProgramSpec(task, None, kinds, np.dtype(np.int64)), min(cc, (9, 0)))
         for worker in ("thread", "warp", "cta"):
             core, taken = linker._core(worker, 8), []
             for _ in range(options.repeat):

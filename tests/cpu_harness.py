@@ -12,6 +12,7 @@ import atos_py as atos
 from atos_py.compile.arguments import describe
 from atos_py.compile.codegen import stored_bytes
 from atos_py.compile.codegen.target_cpu import compile_cpu
+from atos_py.compile.spec import ProgramSpec
 
 DTYPES = ["bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float32", "float64"]
 
@@ -99,7 +100,7 @@ def run(task: Any, items: Any, *args: Any, dtype: Any = np.uint32, **options: An
     """Compile a task and run it over items."""
     task = task if isinstance(task, atos.Task) else atos.task(task)
     harness = Harness(dtype, **options)
-    harness.run(compile_cpu(task, None, tuple(map(describe, args)), np.dtype(dtype)), items, *args)
+    harness.run(compile_cpu(ProgramSpec(task, None, tuple(map(describe, args)), np.dtype(dtype))), items, *args)
     return harness
 
 

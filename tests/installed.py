@@ -23,6 +23,7 @@ from atos_py.algorithms.bfs import tasks as bfs_tasks
 from atos_py.compile import linker as link
 from atos_py.compile import prelinked
 from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
 
 
 def degree(v, graph):
@@ -88,12 +89,13 @@ def main() -> None:
     if "--gpu" in sys.argv[1:]:
         kinds = (describe(graph), describe(depth))
         for worker in ("thread", "warp", "cta"):
-            kernel = link.cubin(visit, None, kinds, np.dtype(np.uint32), worker, (9, 0))
+            kernel = link.cubin(ProgramSpec(visit, None, kinds, np.dtype(np.uint32), worker), (9, 0))
             assert kernel.code.startswith(b"\x7fELF")
             print(f"{worker}: {len(kernel.code):,} bytes for sm_90, {kernel.registers} registers")
         if "--published" in sys.argv[1:]:
-            of = bfs_tasks.visit, None, kinds, np.dtype(np.uint32), "cta", None, False, None, False
-            assert prelinked.find_prelinked((9, 0), *of), "the archive lacks the kernel of bfs"
+            assert prelinked.find_prelinked(ProgramSpec(bfs_tasks.visit, None, kinds, np.dtype(np.uint32)), (9, 0)), (
+                "the archive lacks the kernel of bfs"
+            )
 
 
 if __name__ == "__main__":

@@ -71,7 +71,8 @@ def check_call(
     if not (over_devices and isinstance(graph, (Partition, HostPartition))):
         check_graph(graph)
     name = algorithm.__name__
-    check_option_names(name, options, _options_of(algorithm))
+    if options:
+        check_option_names(name, options, _options_of(algorithm))
     if rounds and not options.get("barrier", True):
         raise LaunchConfigError(f"{name} proceeds in rounds, which take barriers (got barrier=False); leave it out")
     if rounds:

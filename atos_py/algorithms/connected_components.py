@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.array import empty, to_host, zeros
+from ..arrays.array import new_array, to_host
 from ..arrays.array_library import as_library
 from ..compile.host_kernels import compile_kernel, first_found
 from ..errors import VerificationError
@@ -24,6 +24,7 @@ from ..support.host_memory import host_memory_for
 from .arguments import check_call, ends_of, per_vertex, rows_on_host
 from .components_over_devices import components_over
 from .components_over_hosts import components_over_hosts
+from .kept_launches import take_queue
 from .launch_sequence import LaunchSequence
 from .on_one_device import as_graph_on_one_device
 from .registry import Algorithm, register
@@ -113,11 +114,13 @@ def connected_components(
     if isinstance(graph, Partition):
         return ComponentsResult(*components_over(graph, worker, launch_options))
     n, device = graph.num_vertices, graph.device
-    label = empty(n, dtype=np.uint32, device=device)
-    notes = zeros(NOTES, dtype=np.int64, device=device)
-    launches = LaunchSequence("connected_components", row_queue(n, device), launch_options, worker)
+    label = new_array((n,), np.dtype(np.uint32), device, cleared=False)
+    notes = new_array((NOTES,), np.dtype(np.int64), device, cleared=True)
+    queue = take_queue(graph, lambda: row_queue(n, device), launch_options, "connected_components", worker)
+    launches = LaunchSequence("connected_components", queue, launch_options, worker)
     sampled = sampled_edges(graph.num_edges, n) if graph.is_symmetric() else ALL_EDGES
     launches.over_rows(connect, n, sampled, graph._replace(weights=None), label, notes, each_round=choose_largest)
+    launches.finish()
     return ComponentsResult(as_library(label, graph.library), int(notes[COUNT]), launches.total())
 
 

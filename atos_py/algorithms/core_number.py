@@ -122,12 +122,12 @@ def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Un
     scratch = SCRATCH[worker or "cta"]
     rounds: LaunchOptions = {"barrier": True, "each_round": open_next_level, "shared_memory": scratch}
 
-    def launch_all() -> None:
+    def launch_all(launches: LaunchSequence) -> None:
         launches.over_vertices(list_vertex, n, p.lists)
         launches.launch(items, tasks, rows, p, overrides=rounds)
 
     launches.compile_ahead((rows.indptr.dtype, p.degree.dtype), launch_all)
-    launch_all()
+    launch_all(launches)
     return CoreResult(as_library(core, graph.library), launches.total(scan.name))
 
 

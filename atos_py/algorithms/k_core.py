@@ -106,12 +106,12 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
     queue = Queue(n + len(items) or 1, dtype=mixed_item_dtype(n), device=device)
     launches = LaunchSequence("k_core", queue, launch_options, worker)
 
-    def launch_all() -> None:
+    def launch_all(launches: LaunchSequence) -> None:
         launches.launch(items, leave, rows.indptr, rows.indices, THREAD_MAX_DEGREE[device.kind], least, degree)
         launches.over_vertices(mark_rest, n, least, degree, members)
 
     launches.compile_ahead((rows.indptr.dtype, degree.dtype), launch_all)
-    launch_all()
+    launch_all(launches)
     return VertexSetResult(as_library(members, graph.library), launches.total(leave.name))
 
 

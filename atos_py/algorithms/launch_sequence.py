@@ -13,16 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.array import Array, zeros
+from ..compile.kinds import launchable
+from ..compile.spec import ProgramSpec
 from ..compile.task import Task
+from ..core.devices import Device
 from ..errors import LaunchTimeoutError
 from ..operators.edge_map import THREAD_MAX_DEGREE
 from ..operators.ranges import range_items
 from ..operators.row_map import row_items
-from ..runtime.launch import PlannedLaunch, compile_ahead
+from ..runtime.launch import PreparedLaunch
+from ..runtime.launch_arguments import Arguments
 from ..runtime.launch_options import LaunchOptions
+from ..runtime.launch_plan import LaunchPlan, compile_ahead
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.validation import check_timeout
+from .kept_launches import KeptQueue
 
 __all__ = ["LaunchSequence"]
 
@@ -40,7 +46,8 @@ class LaunchSequence:
     ----------
     name : str
         The function that the user called.
-    queue : Queue
+    queue : Queue or KeptQueue
+        The latter comes from `take_queue` for these options and this worker, and `finish` hands it back.
     options : LaunchOptions
         Those of the user.
     worker : str or None
@@ -56,12 +63,18 @@ class LaunchSequence:
     """
 
     def __init__(
-        self, name: str, queue: Queue, options: LaunchOptions, worker: str | None = None, maps: Queue | None = None
+        self,
+        name: str,
+        queue: Queue | KeptQueue,
+        options: LaunchOptions,
+        worker: str | None = None,
+        maps: Queue | None = None,
     ) -> None:
-        self.name, self.queue, self.options, self.worker = name, queue, options, worker
-        self.maps = queue if maps is None else maps
+        self.name, self.options, self.worker = name, options, worker
+        self._kept = queue if isinstance(queue, KeptQueue) else None
+        self.queue: Queue = queue.queue if isinstance(queue, KeptQueue) else queue
+        self.maps = self.queue if maps is None else maps
         self.runs: list[LaunchStats] = []
-        self.planned: list[PlannedLaunch] | None = None  # launches that `compile_ahead` records
         timeout = options.get("timeout")
         limit = math.inf if timeout is None else check_timeout(timeout)
         self.end = None if limit == math.inf else time.monotonic() + limit
@@ -80,16 +93,18 @@ class LaunchSequence:
 
         Options of the user take the place of `defaults`, and `overrides` that of the user's.
         """
-        options: LaunchOptions = {**defaults, **self.options, **overrides}
         queue = self.queue if on is None else on
-        if self.planned is not None:
-            self.planned.append(PlannedLaunch(queue, self.worker or worker, task, args, options))
-            return
         if isinstance(task, Task):
             queue.push(items)
         else:
             queue._prepare_kinds(task)
             queue.push(items, task=task[0])
+        if self._kept is not None and queue is self.queue and self.end is None:
+            begin = time.perf_counter()
+            launch = self._prepared(self._kept, task, args, worker, defaults, overrides)
+            self.runs.append(launch._run(begin, launch._filled))
+            return
+        options: LaunchOptions = {**defaults, **self.options, **overrides}
         if self.end is not None:
             left = self.end - time.monotonic()
             if left <= 0 and (queue.ownership is None or queue.ownership.group is None):
@@ -101,6 +116,34 @@ class LaunchSequence:
             if self.end is None or error.stuck:
                 raise
             raise self._over(error.pending) from error
+
+    def _prepared(
+        self,
+        kept: KeptQueue,
+        task: Task | Sequence[Task],
+        args: tuple[Any, ...],
+        worker: str,
+        defaults: LaunchOptions,
+        overrides: LaunchOptions,
+    ) -> PreparedLaunch:
+        """Return a launch on a queue that is kept: as one of a call before it, or prepared now."""
+        key = task, worker, *defaults.items(), *overrides.items()
+        found = kept.prepared.get(key)
+        if found is not None:
+            return found._with(*args)
+        options: LaunchOptions = {**defaults, **self.options, **overrides}
+        launch = self.queue.prepare(task, *args, worker=self.worker or worker, **options)
+        kept.prepared[key] = template = launch._with(*args)
+        template._forget_arguments()
+        return launch
+
+    def finish(self) -> None:
+        """Keep the queue for the next call, if it is one to be kept and is empty."""
+        if self._kept is not None:
+            for run in self.runs:
+                if run.grown or (run.stopped and len(self.queue)):
+                    return
+            self._kept.hand_back()
 
     def over_vertices(self, task: Task, n: int, *args: Any) -> None:
         """Run a vertex map (`operators.vertex_map`) over n vertices."""
@@ -130,7 +173,7 @@ class LaunchSequence:
         """Memory for sums."""
         return zeros(3, dtype=np.float64, device=self.queue.device)
 
-    def compile_ahead(self, variant: Hashable, plan: Callable[[], object]) -> None:
+    def compile_ahead(self, variant: Hashable, plan: Callable[[LaunchSequence], object]) -> None:
         """Have the tasks of launches to come linked side by side, the first time that this process makes them on a GPU.
 
         Parameters
@@ -138,7 +181,7 @@ class LaunchSequence:
         variant : hashable
             Tells apart calls of the algorithm whose launches have other tasks, or arguments of other types.
         plan : callable
-            Makes those launches on this object, which records them in `planned` instead of running them.
+            Makes those launches on the sequence that it is given, which records them.
         """
         if self.queue.device.kind not in _LINKS:
             return
@@ -146,12 +189,9 @@ class LaunchSequence:
         key = self.name, self.worker, self.queue.device, self.queue.dtype, options, variant
         if key in _compiled:
             return
-        self.planned = []
-        try:
-            plan()
-            compile_ahead(self.planned)
-        finally:
-            self.planned = None
+        recorder = _Recorder(self)
+        plan(recorder)
+        compile_ahead(list(recorder.programs))
         _compiled.add(key)
 
     def prepare(self, task: Task, *args: Any, worker: str = "cta") -> None:
@@ -167,9 +207,42 @@ class LaunchSequence:
 
         A task of an algorithm stops a launch when all is done, and leaves nothing: to its caller that is the usual end.
         """
+        if len(self.runs) == 1 and task is None and like is None and not self.runs[0].stopped:
+            return self.runs[0]
         found = LaunchStats.total(self.runs, task=task, like=like)
         return replace(found, stopped=False) if found.stopped else found
 
     def _over(self, pending: int | None) -> LaunchTimeoutError:
         text = f"{self.name} took longer than its timeout of {self.options['timeout']} s; nothing of the result is kept"
         return LaunchTimeoutError(text, pending=pending, stuck=False)
+
+
+class _Recorder(LaunchSequence):
+    """A sequence that makes no launches, and records which they would be: what they compute is not there then."""
+
+    def __init__(self, launches: LaunchSequence) -> None:
+        super().__init__(launches.name, launches.queue, launches.options, launches.worker, launches.maps)
+        self.programs: dict[tuple[ProgramSpec, Device], None] = {}  # in the order of the launches
+        self._have_kinds: set[int] = set()  # queues whose items have kinds from some launch on
+
+    def launch(
+        self,
+        items: NDArray[Any] | range,
+        task: Task | Sequence[Task],
+        *args: Any,
+        worker: str = "cta",
+        defaults: LaunchOptions = _NOTHING,
+        overrides: LaunchOptions = _NOTHING,
+        on: Queue | None = None,
+    ) -> None:
+        """Record a launch."""
+        queue = self.queue if on is None else on
+        plan = LaunchPlan(queue, self.worker or worker, task, {**defaults, **self.options, **overrides})
+        if len(plan.tasks) > 1:
+            self._have_kinds.add(id(queue))
+        launched = launchable(plan.tasks, with_kinds=id(queue) in self._have_kinds)
+        self.programs[plan.spec(queue, Arguments(args, queue.device, places=queue.places), launched), queue.device] = None
+        self.runs.append(_NOTHING_RAN)
+
+
+_NOTHING_RAN = LaunchStats(0, 0, 0.0, 1, "", "", "cta", 1, True, True, 0, 0, 0)

@@ -211,12 +211,12 @@ def maximal_independent_set(
     # Where rows are long, waiting takes less time from others in rounds. A thread of a small block waits for fewer others.
     defaults: LaunchOptions = {"num_threads": _NUM_THREADS, "barrier": average >= _DENSE} if device.kind == "cuda" else {}
 
-    def launch_all() -> None:
+    def launch_all(launches: LaunchSequence) -> None:
         launches.over_vertices(set_state, n, graph.indptr, average, included, state)
         launches.launch(items, decide, rows, state, base, defaults=defaults)
 
     launches.compile_ahead((graph.indptr.dtype, included is None), launch_all)
-    launch_all()
+    launch_all(launches)
     # States are 0 or 1 now, as bool is.
     members = Array(state.pointer, state.shape, np.dtype(np.bool_), device, readonly=False, owner=state)
     if chosen is not None and not (kept := members.to_numpy()[chosen]).all():

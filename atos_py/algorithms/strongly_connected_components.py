@@ -280,12 +280,12 @@ def strongly_connected_components(
     launches = LaunchSequence("strongly_connected_components", queue, launch_options, worker)
     options: LaunchOptions = {"barrier": True, "each_round": set_mode, "shared_memory": SCRATCH_BYTES[worker or "cta"]}
 
-    def run() -> int:
+    def run(launches: LaunchSequence) -> int:
         launches.launch(items, separate, *arguments, overrides=options)
         return int(launches.sums(name_by_smallest, n, keys.label, keys.smallest)[0])
 
     launches.compile_ahead(graph.indptr.dtype, run)
-    return ComponentsResult(as_library(keys.label, graph.library), run(), launches.total())
+    return ComponentsResult(as_library(keys.label, graph.library), run(launches), launches.total())
 
 
 @host_memory_for("atos.verify_strongly_connected_components")

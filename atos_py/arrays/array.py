@@ -25,7 +25,7 @@ from .indexing import Key, find_part
 from .memory import check_alignment, check_shape, copy_bytes, fill_elements
 from .on_host import to_host
 
-__all__ = ["Array", "asarray", "empty", "is_of_core", "one_number", "to_host", "zeros"]
+__all__ = ["Array", "asarray", "empty", "is_of_core", "new_array", "one_number", "to_host", "zeros"]
 
 _SLOT, _ADDRESS = ffi.typeof("void **"), ffi.typeof("uintptr_t")  # parsed once
 
@@ -324,16 +324,22 @@ def zeros(shape: int | tuple[int, ...], *, dtype: DTypeLike = np.float32, device
 def _allocate(shape: int | tuple[int, ...], dtype: DTypeLike, device: Device | str | None, cleared: bool) -> Array:
     dimensions = check_shape(shape)
     kind = kept_dtype(dtype)
-    target = device_of(device)
+    return new_array(dimensions, kind, device_of(device), cleared)
+
+
+def new_array(shape: tuple[int, ...], dtype: np.dtype[Any], device: Device, cleared: bool) -> Array:
+    """Return a new array whose shape and dtype were looked at, of zeros if it is to be `cleared`."""
     slot = ffi.new(_SLOT)
-    nbytes = math.prod(dimensions) * kind.itemsize
+    nbytes = math.prod(shape) * dtype.itemsize
     if nbytes >= 2**63:
-        raise DeviceMemoryError(f"an array of shape {dimensions} is larger than any memory")
+        raise DeviceMemoryError(f"an array of shape {shape} is larger than any memory")
     # Whole words, since atomics on smaller elements are done on the word around them.
-    number = target.number
-    check(lib.atos_allocate(number, -(-nbytes // 4) * 4, cleared, slot))
+    number = device.number
+    status = lib.atos_allocate(number, -(-nbytes // 4) * 4, cleared, slot)
+    if status:
+        check(status)
     owner = ffi.gc(slot[0], lambda pointer: lib.atos_release(number, pointer))
-    return Array(int(ffi.cast(_ADDRESS, owner)), dimensions, kind, target, readonly=False, owner=owner)
+    return Array(int(ffi.cast(_ADDRESS, owner)), shape, dtype, device, readonly=False, owner=owner)
 
 
 def is_of_core(array: Array) -> bool:

@@ -41,9 +41,11 @@ def copy_bytes(device: Device, to: int | NDArray[Any], source: int | NDArray[Any
     check(lib.atos_copy(device.number, _at(to), _at(source), nbytes))
 
 
-def fill_elements(device: Device, to: int, element: NDArray[Any], count: int) -> None:
+def fill_elements(device: Device, to: int, element: NDArray[Any] | np.generic, count: int) -> None:
     """Write one element so many times."""
-    check(lib.atos_fill(device.number, _at(to), element.tobytes(), element.itemsize, count))
+    status = lib.atos_fill(device.number, ffi.cast(_VOID, to), element.tobytes(), element.itemsize, count)
+    if status:
+        check(status)
 
 
 def _at(where: int | NDArray[Any]) -> Any:

@@ -11,40 +11,37 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
-import numpy as np
+from .codegen.introspect import UnhashableError
+from .spec import ProgramSpec
 
-from .arguments import Kind
-from .codegen.introspect import UnhashableError, fingerprint
-from .kinds import Launchable, Tasks, tasks_of
-
-__all__ = ["CORE_DIR", "hash_sources", "is_current", "name_in_archive", "read_archive", "write_archive"]
+__all__ = ["CORE_DIR", "check_name", "hash_sources", "is_current", "name_in_archive", "read_archive", "write_archive"]
 
 _PACKAGE = Path(__file__).parent.parent
 CORE_DIR = _PACKAGE / "_lib"  # the core, and the archives
 
 
-def name_in_archive(
-    task: Launchable,
-    idle: Callable[..., Any] | None,
-    kinds: tuple[Kind, ...],
-    item_dtype: np.dtype[Any],
-    each_round: Callable[..., Any] | None,
-    *options: Any,
-) -> str | None:
-    """Return the name of a launch's code in an archive; None if it depends on anything but the package and the options."""
-    functions = [(member.body, member.workload, member.group) for member in tasks_of(task)]
-    names = [member.name for member in task.members] if isinstance(task, Tasks) else None
-    try:
-        return fingerprint(
-            functions, names, idle, each_round, tuple(map(str, kinds)), item_dtype, options, describe_code=_place_of
-        )
-    except UnhashableError:
-        return None
+def name_in_archive(spec: ProgramSpec) -> str | None:
+    """Return the name of a launch's code in an archive; None if it depends on anything but the package and the spec."""
+    return spec.fingerprint(describe_code=_place_of)
+
+
+def check_name(spec: ProgramSpec) -> str:
+    """Return the name of the code of a launch of the package itself.
+
+    Raises
+    ------
+    ValueError
+        If the code depends on something outside the package.
+    """
+    name = name_in_archive(spec)
+    if name is None:
+        raise ValueError(f"{spec.task.name} depends on something outside the package")
+    return name
 
 
 def write_archive(path: Path, key: bytes, entries: Mapping[str, Sequence[bytes]]) -> None:

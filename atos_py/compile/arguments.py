@@ -6,7 +6,7 @@ import functools
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -35,8 +35,7 @@ __all__ = [
     "TupleKind",
     "describe",
     "device_words",
-    "is_named_tuple",
-    "tuple_kind",
+    "number_of_fields",
     "words",
 ]
 
@@ -45,17 +44,16 @@ _INT64 = np.dtype(np.int64)
 _FLOAT64 = np.dtype(np.float64)
 
 
-class Kind:
-    """Type of a launch's argument, without its value: a task is compiled for the kinds of its arguments.
+class _OneForEach(type):
+    """Class of classes that make one object for equal fields, so that comparing and hashing it costs next to nothing."""
 
-    Kinds that are equal are the same object, so that comparing and hashing them costs next to nothing.
-    """
+    @functools.cache  # noqa: B019 - classes live as long as the process
+    def __call__(cls, *fields: Any) -> Any:
+        return super().__call__(*fields)
 
-    _interned: ClassVar[dict[tuple[Any, ...], Kind]] = {}
 
-    def __new__(cls, *fields: Any) -> Kind:
-        """Return the one object that has these fields."""
-        return Kind._interned.setdefault((cls, *fields), super().__new__(cls))
+class Kind(metaclass=_OneForEach):
+    """Type of a launch's argument, without its value: a task is compiled for the kinds of its arguments."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,20 +231,9 @@ def words(value: Any) -> tuple[int, ...]:
 
 _Handler = tuple[Callable[[Any], Kind], Callable[[Any], tuple[int, ...]]]
 
-# Making a kind takes microseconds, and finding the one made before a fraction of that.
-_array_kind = functools.lru_cache(maxsize=None)(ArrayKind)
-_mirror_kind = functools.lru_cache(maxsize=None)(MirrorKind)
-_private_kind = functools.lru_cache(maxsize=None)(PrivateKind)
-_lowered_kind = functools.lru_cache(maxsize=None)(LoweredKind)
-_owned_kind = functools.lru_cache(maxsize=None)(OwnedKind)
-_host_kind = functools.lru_cache(maxsize=None)(HostKind)
-tuple_kind = functools.lru_cache(maxsize=None)(TupleKind)
-_pool_kind = functools.lru_cache(maxsize=None)(PoolKind)
-_none_kind = NoneKind()
-
 
 def _describe_array(value: Any) -> Kind:
-    return _array_kind(value.dtype, len(value.shape), value.readonly)
+    return ArrayKind(value.dtype, len(value.shape), value.readonly)
 
 
 def _words_of_array(value: Any) -> tuple[int, ...]:
@@ -254,7 +241,7 @@ def _words_of_array(value: Any) -> tuple[int, ...]:
 
 
 def _describe_mirror(value: MirroredArray) -> Kind:
-    return _mirror_kind(value.dtype, len(value.shape))
+    return MirrorKind(value.dtype, len(value.shape))
 
 
 def _words_of_mirror(value: MirroredArray) -> tuple[int, ...]:
@@ -262,11 +249,11 @@ def _words_of_mirror(value: MirroredArray) -> tuple[int, ...]:
 
 
 def _describe_private(value: PrivateArray) -> Kind:
-    return _private_kind(value.dtype, len(value.shape))
+    return PrivateKind(value.dtype, len(value.shape))
 
 
 def _describe_lowered(value: LoweredArray) -> Kind:
-    return _lowered_kind(value.dtype, len(value.shape))
+    return LoweredKind(value.dtype, len(value.shape))
 
 
 def _words_of_lowered(value: LoweredArray) -> tuple[int, ...]:
@@ -274,7 +261,7 @@ def _words_of_lowered(value: LoweredArray) -> tuple[int, ...]:
 
 
 def _describe_owned(value: OwnedArray) -> Kind:
-    return _owned_kind(value.dtype, len(value.shape))
+    return OwnedKind(value.dtype, len(value.shape))
 
 
 def _words_of_owned(value: OwnedArray) -> tuple[int, ...]:
@@ -293,7 +280,7 @@ def device_words(value: Any) -> list[tuple[int, int]]:
 
 
 def _describe_over_hosts(value: HostArray) -> Kind:
-    return _host_kind(value.dtype, value.combine)
+    return HostKind(value.dtype, value.combine)
 
 
 def _words_over_hosts(value: HostArray) -> tuple[int, ...]:
@@ -301,7 +288,7 @@ def _words_over_hosts(value: HostArray) -> tuple[int, ...]:
 
 
 def _describe_pool(value: PoolArgument) -> Kind:
-    return _pool_kind(tuple(value.arrays), tuple(map(_describe_array, value.arrays.values())))
+    return PoolKind(tuple(value.arrays), tuple(map(_describe_array, value.arrays.values())))
 
 
 def _words_of_pool(value: PoolArgument) -> tuple[int, ...]:
@@ -333,7 +320,7 @@ def _tuple_handler(cls: Any) -> _Handler:
     def describe_tuple(value: Any) -> Kind:
         if len(value) != len(fields):  # unlike the first of its class
             raise _refusal(value)
-        return tuple_kind(cls, fields, tuple([describe(member) for member in value]))
+        return TupleKind(cls, fields, tuple([describe(member) for member in value]))
 
     return (
         describe_tuple,
@@ -343,7 +330,7 @@ def _tuple_handler(cls: Any) -> _Handler:
 
 # One entry for each type seen, so that the tests of `_handler` run once for each type and not at each launch.
 _handlers: dict[type[Any], _Handler] = {
-    type(None): (lambda value: _none_kind, lambda value: ()),
+    type(None): (lambda value: NoneKind(), lambda value: ()),
     bool: _scalar_handler(np.dtype(np.bool_)),
     int: (lambda value, kind=ScalarKind(_INT64): kind, _words_of_int),  # type: ignore[misc]
     float: _scalar_handler(_FLOAT64),
@@ -358,8 +345,8 @@ _handlers: dict[type[Any], _Handler] = {
 
 
 def _handler(value: Any) -> _Handler:
-    cls = type(value)
-    if is_named_tuple(value):
+    cls: Any = type(value)
+    if number_of_fields(cls) is not None and len(value) == number_of_fields(cls):
         handler = _tuple_handler(cls)
     elif (
         isinstance(value, np.generic)
@@ -383,16 +370,14 @@ def _refusal(value: Any) -> UnsupportedTypeError:
     return UnsupportedTypeError(f"a task cannot take an argument of type {cls.__module__}.{cls.__qualname__}; {_advice(value)}")
 
 
-def is_named_tuple(value: Any) -> bool:
-    """Whether a task can take a tuple's members by name: it was made by `typing.NamedTuple` or `collections.namedtuple`."""
-    return isinstance(value, tuple) and _number_of_fields(type(value)) == len(value)
-
-
 @functools.lru_cache(maxsize=1024)
-def _number_of_fields(cls: Any) -> int | None:
-    """Return the number of members of a class of named tuples, or None for other tuples."""
+def number_of_fields(cls: Any) -> int | None:
+    """Return the number of members of a class of named tuples, which tasks take, or None for any other class.
+
+    A class of named tuples was made by `typing.NamedTuple` or `collections.namedtuple`.
+    """
     fields = getattr(cls, "_fields", None)
-    if not isinstance(fields, tuple) or not callable(getattr(cls, "_make", None)):
+    if not issubclass(cls, tuple) or not isinstance(fields, tuple) or not callable(getattr(cls, "_make", None)):
         return None
     return len(fields) if all(isinstance(field, str) for field in fields) else None
 

@@ -33,9 +33,8 @@ class Tasks:
 Launchable = Task | Tasks
 
 
-@functools.lru_cache(maxsize=1024)
 def launchable(tasks: tuple[Task, ...], with_kinds: bool) -> Launchable:
-    """Return what a launch of tasks runs, whose items have a kind or not; the same object each time."""
+    """Return what a launch of tasks runs, whose items have a kind or not."""
     return Tasks(tasks) if with_kinds else tasks[0]
 
 
@@ -61,7 +60,6 @@ def check_tasks(given: Any) -> tuple[Task, ...]:
     return tasks if len(tasks) == 1 else _check_together(tasks)
 
 
-@functools.lru_cache(maxsize=1024)
 def _check_together(tasks: tuple[Task, ...]) -> tuple[Task, ...]:
     names = [task.name for task in tasks]
     if not 1 <= len(tasks) <= lib.ATOS_MAX_KINDS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import re
@@ -11,22 +10,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-
 from ..errors import BuildError, TaskCompileError
 from ..support.disk_cache import read_entry, write_entry
+from ..support.memory_cache import find, keep
 from ..support.uninterrupted import uninterrupted
 from .archive import CORE_DIR
-from .arguments import Kind
 from .codegen import stored_bytes
-from .codegen.introspect import UnhashableError, fingerprint
 from .cubin import registers_and_stack
 from .debug_checks import Checks
 from .first_limits import first_limit, only_limit, spills_allowed
 from .host_kernels import num_threads, parallel_map
-from .kinds import Launchable, Tasks, tasks_of
+from .kinds import Tasks
 from .lowered_tasks import find_lowered
 from .prelinked import find_prelinked
+from .spec import ProgramSpec
 from .timing import during
 from .toolchain import environment, import_numba
 
@@ -34,9 +31,8 @@ if TYPE_CHECKING:
     from .codegen.target_cpu import CpuCode
     from .codegen.target_cuda import CudaCode
 
-__all__ = ["CORE_DIR", "LinkedKernel", "cubin", "environment", "freeze", "native", "thaw"]
+__all__ = ["CORE_DIR", "LinkedKernel", "cubin", "environment", "freeze", "name_in_cache", "native", "thaw"]
 
-_KEPT_IN_MEMORY = 1024
 # Of a thread, tried in turn until nothing is spilled: a multiprocessor then holds 1,536, 1,280 or 1,024 threads, or fewer.
 _REGISTERS = (40, 48, 64, None)
 _PROCESSORS_TO_SPARE = 8  # from which on links that may turn out needless delay nothing
@@ -86,54 +82,8 @@ class LinkedKernel:
     sized_scratch: tuple[int, ...] = ()
 
 
-@functools.lru_cache(maxsize=_KEPT_IN_MEMORY)
-@uninterrupted
-def cubin(
-    task: Launchable,
-    idle: Callable[..., Any] | None,
-    kinds: tuple[Kind, ...],
-    item_dtype: np.dtype[Any],
-    worker: str,
-    cc: tuple[int, int],
-    max_registers: int | tuple[int, ...] | None = None,
-    debug: bool = False,
-    buckets: bool = False,
-    each_round: Callable[..., Any] | None = None,
-    mailbox: bool = False,
-    peers: bool = False,
-    counters: bool = False,
-) -> LinkedKernel:
-    """Return the kernel that runs a task on GPUs of compute capability `cc`.
-
-    Parameters
-    ----------
-    task : Task or Tasks
-    idle : callable or None
-        Run by workers that find nothing to do, as `idle(worker, *args)`.
-    kinds : tuple of Kind
-        The kinds of the launch's arguments.
-    item_dtype : numpy.dtype
-        The type of the queue's items.
-    worker : {'thread', 'warp', 'cta'}
-        What one worker of the launch is.
-    cc : tuple of int
-        Such as `(9, 0)`.
-    max_registers : int or tuple of int, optional
-        The most registers that a thread may take, or several such limits, of which the first counts with which the kernel needs
-        no stack, or spills as little as `spills_allowed` says. By default 40, so that a multiprocessor holds 1,536 threads, 48,
-        64, and as many as it needs; for some kernels of the package what `only_limit` says.
-    debug : bool
-        Whether to compile the task with checks.
-    buckets : bool
-        Whether the queue has buckets, so that pushes may have a priority.
-    each_round : callable or None
-        Run by one worker between two rounds, as `each_round(worker, *args)`.
-    mailbox : bool
-        Whether its workers look for items that the host sends while they run.
-    peers : bool
-        Whether the launch is over several GPUs.
-    counters : bool
-        Whether its workers count how they share their work.
+def cubin(spec: ProgramSpec, cc: tuple[int, int]) -> LinkedKernel:
+    """Return the kernel that runs a task on GPUs of compute capability `cc`, such as `(9, 0)`.
 
     Raises
     ------
@@ -142,29 +92,31 @@ def cubin(
     BuildError
         If the core is not built for GPUs.
     """
-    core = _core(worker, stored_bytes(item_dtype.itemsize, isinstance(task, Tasks)))
+    found: LinkedKernel | None = find((spec, cc))
+    return found or _make_cubin(spec, cc)
+
+
+@uninterrupted
+def _make_cubin(spec: ProgramSpec, cc: tuple[int, int]) -> LinkedKernel:
+    task = spec.task
+    core = _core(spec.worker, stored_bytes(spec.item_dtype.itemsize, isinstance(task, Tasks)))
 
     def make() -> LinkedKernel:
-        if not (debug or peers or counters):
-            of = task, idle, kinds, item_dtype, worker, max_registers, buckets, each_round, mailbox
+        if not (spec.debug or spec.peers or spec.counters):
             with during("load", task.name):
-                parts = find_prelinked(cc, *of)
+                parts = find_prelinked(spec, cc)
             if parts is not None:
                 return thaw(parts)
         with during("compile", task.name), _compiling:
-            options = debug, buckets, each_round, mailbox, peers, counters
-            code = _compiled(task, idle, kinds, item_dtype, min(cc, _NEWEST_CC), *options)
+            code = _compiled(replace(spec, worker="cta", max_registers=None), min(cc, _NEWEST_CC))
         with during("link", task.name):
-            given = max_registers or only_limit(task, worker) or _REGISTERS
+            given = spec.max_registers or only_limit(task, spec.worker) or _REGISTERS
             limits = (given,) if isinstance(given, int) else given
-            first, spills = first_limit(task, worker), spills_allowed(task, each_round)
+            first, spills = first_limit(task, spec.worker), spills_allowed(task, spec.each_round)
             kernel = _link_best(task.name, core, code, cc, limits, first, spills)
         return replace(kernel, checks=code.checks)
 
-    if debug:  # not kept on disk: the lines of the source are no part of a name there
-        return make()
-    target = ("cuda", core, cc, max_registers, buckets, mailbox, peers, counters)
-    return _find_or_make(_name(task, idle, kinds, item_dtype, target, each_round), make, freeze, thaw)
+    return keep((spec, cc), _find_or_make(spec, ("cuda", core, cc), make, freeze, thaw))
 
 
 def freeze(kernel: LinkedKernel) -> Sequence[bytes]:
@@ -181,47 +133,34 @@ def thaw(parts: Sequence[bytes]) -> LinkedKernel:
 
 
 @functools.lru_cache(maxsize=8)
-def _compiled(*given: Any) -> CudaCode:
-    """Return what `compile_cuda` does: the same for links with several limits of registers."""
+def _compiled(spec: ProgramSpec, cc: tuple[int, int]) -> CudaCode:
+    """Return what `compile_cuda` does: the same for links with all workers and several limits of registers."""
     import_numba()
     from .codegen.target_cuda import compile_cuda  # numba.cuda is imported only where something has to be compiled
 
-    return compile_cuda(*given)
+    return compile_cuda(spec, cc)
 
 
 _compiling = threading.Lock()  # Numba compiles one at a time anyhow, and who waits may find what is compiled
 
 
-@functools.lru_cache(maxsize=_KEPT_IN_MEMORY)
+def native(spec: ProgramSpec) -> CpuCode:
+    """Return the code that runs a task on this machine's CPU; errors as in `cubin`."""
+    found: CpuCode | None = find((spec, "cpu"))
+    return found or _make_native(spec)
+
+
 @uninterrupted
-def native(
-    task: Launchable,
-    idle: Callable[..., Any] | None,
-    kinds: tuple[Kind, ...],
-    item_dtype: np.dtype[Any],
-    debug: bool = False,
-    buckets: bool = False,
-    each_round: Callable[..., Any] | None = None,
-) -> CpuCode:
-    """Return the code that runs a task on this machine's CPU; parameters and errors as in `cubin`."""
+def _make_native(spec: ProgramSpec) -> CpuCode:
     import_numba()
     from .codegen import target_cpu as cpu
 
     def make() -> CpuCode:
-        lowered = None if debug else find_lowered(cpu.abi(), task, idle, kinds, item_dtype, buckets, each_round)
-        with during("compile", task.name):
-            if lowered is not None:
-                return cpu.finish_cpu(lowered)
-            return cpu.compile_cpu(task, idle, kinds, item_dtype, debug, buckets, each_round)
+        lowered = None if spec.debug else find_lowered(spec, cpu.abi())
+        with during("compile", spec.task.name):
+            return cpu.compile_cpu(spec) if lowered is None else cpu.finish_cpu(lowered)
 
-    if debug:
-        return make()
-    return _find_or_make(
-        _name(task, idle, kinds, item_dtype, ("cpu", *cpu.host(), buckets), each_round),
-        make,
-        lambda code: code.parts,
-        cpu.load_cpu,
-    )
+    return keep((spec, "cpu"), _find_or_make(spec, ("cpu", *cpu.host()), make, lambda code: code.parts, cpu.load_cpu))
 
 
 def _core(worker: str, item_bytes: int) -> bytes:
@@ -289,45 +228,31 @@ def _link(name: str, core: bytes, task: CudaCode, cc: tuple[int, int], max_regis
     )
 
 
-def _name(
-    task: Launchable,
-    idle: Callable[..., Any] | None,
-    kinds: tuple[Kind, ...],
-    item_dtype: np.dtype[Any],
-    target: tuple[Any, ...],
-    each_round: Callable[..., Any] | None = None,
-) -> str | None:
-    """Return the name of a cache entry, a hash of all that the code depends on; None if that cannot be told."""
-    functions = [(member.body, member.workload, member.group) for member in tasks_of(task)]
-    names = [member.name for member in task.members] if isinstance(task, Tasks) else None
-    try:
-        return fingerprint(functions, names, idle, each_round, tuple(map(str, kinds)), item_dtype, target, environment())
-    except UnhashableError:
-        return None
+def name_in_cache(spec: ProgramSpec, *target: Any) -> str | None:
+    """Return the name under which code for a target is kept by its content; None if it is not kept.
 
-
-_memory: dict[str, Any] = {}
+    Code with checks is not: the lines of the source are no part of its content.
+    """
+    return None if spec.debug else spec.fingerprint(target, environment())
 
 
 def _find_or_make(
-    name: str | None,
+    spec: ProgramSpec,
+    target: tuple[Any, ...],
     make: Callable[[], Code],
     freeze: Callable[[Code], Sequence[bytes]],
     thaw: Callable[[Sequence[bytes]], Code],
 ) -> Code:
-    """Return what is kept under a name, in memory or on disk; otherwise make it and keep it."""
+    """Return the code that is kept for a content, in memory or on disk; otherwise make it and keep it."""
+    name = name_in_cache(spec, *target)
     if name is None:
         return make()
-    code: Code | None = _memory.get(name)
-    if code is None:
-        parts = read_entry(name)
-        if parts is None:
-            code = make()
-            write_entry(name, freeze(code))
-        else:
-            code = thaw(parts)
-        _memory[name] = code
-        if len(_memory) > _KEPT_IN_MEMORY:
-            with contextlib.suppress(RuntimeError):  # another thread is at it
-                _memory.pop(next(iter(_memory)), None)  # the oldest
-    return code
+    code: Code | None = find(name)
+    if code is not None:
+        return code
+    parts = read_entry(name)
+    if parts is not None:
+        return keep(name, thaw(parts))
+    code = make()
+    write_entry(name, freeze(code))
+    return keep(name, code)

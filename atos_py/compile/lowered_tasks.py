@@ -10,49 +10,30 @@ function does is the same in all, and code that no Python calls uses nothing of 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.metadata
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from .archive import CORE_DIR, hash_sources, name_in_archive, read_archive
-from .arguments import Kind
-from .kinds import Launchable
+from .archive import CORE_DIR, check_name, hash_sources, name_in_archive, read_archive
+from .spec import ProgramSpec
 from .toolchain import is_configured
 
-__all__ = ["CPU_ARCHIVE", "archive_key", "find_lowered", "name_lowered"]
+__all__ = ["CPU_ARCHIVE", "archive_key", "collected_tasks", "find_lowered"]
 
 CPU_ARCHIVE = CORE_DIR / "tasks_cpu.xz"
 
 
-def name_lowered(
-    task: Launchable,
-    idle: Callable[..., Any] | None,
-    kinds: tuple[Kind, ...],
-    item_dtype: np.dtype[Any],
-    buckets: bool,
-    each_round: Callable[..., Any] | None,
-) -> str | None:
-    """Return the name of a lowered task in the archive; None if it depends on anything but the package."""
-    return name_in_archive(task, idle, kinds, item_dtype, each_round, "cpu", buckets)
-
-
-def find_lowered(abi: tuple[str, ...], *of: Any) -> Sequence[bytes] | None:
-    """Return the parts of a lowered task of the archive, or None.
-
-    Parameters
-    ----------
-    abi : tuple of str
-        As `codegen.target_cpu.abi` returns it.
-    *of
-        The parameters of `name_lowered`.
-    """
+def find_lowered(spec: ProgramSpec, abi: tuple[str, ...]) -> Sequence[bytes] | None:
+    """Return the parts of a lowered task of the archive, or None; `abi` is what `codegen.target_cpu.abi` returns."""
+    if _collected is not None:
+        return _collect(spec, _collected)
     if not CPU_ARCHIVE.is_file() or is_configured():
         return None
-    name = name_lowered(*of)
+    name = name_in_archive(spec)
     return _tasks(abi).get(name) if name else None
 
 
@@ -60,6 +41,28 @@ def archive_key(abi: tuple[str, ...]) -> bytes:
     """Return a hash of everything that lowered tasks depend on, beside what is in their names."""
     versions = (*map(importlib.metadata.version, ("numba", "llvmlite")), *np.__version__.split(".")[:2])
     return hashlib.sha256(hash_sources() + repr((versions, abi)).encode()).digest()
+
+
+_collected: dict[str, Sequence[bytes]] | None = None
+
+
+@contextlib.contextmanager
+def collected_tasks() -> Iterator[dict[str, Sequence[bytes]]]:
+    """Collect all tasks that are compiled for the CPU in this block, lowered, by name; what runs is made from these."""
+    global _collected
+    _collected = {}
+    try:
+        yield _collected
+    finally:
+        _collected = None
+
+
+def _collect(spec: ProgramSpec, table: dict[str, Sequence[bytes]]) -> Sequence[bytes]:
+    from .codegen.target_cpu import lower_cpu
+
+    parts = lower_cpu(spec)
+    table[check_name(spec)] = parts
+    return parts
 
 
 @functools.cache

@@ -6,42 +6,23 @@ An archive holds them, for one compute capability.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from collections.abc import Mapping, Sequence
 
 from .archive import CORE_DIR, hash_sources, name_in_archive, read_archive
-from .arguments import Kind
-from .kinds import Launchable
+from .spec import ProgramSpec
 from .toolchain import is_configured
 
-__all__ = ["ARCHIVE", "CAPABILITY", "find_prelinked", "name_prelinked"]
+__all__ = ["ARCHIVE", "CAPABILITY", "find_prelinked"]
 
 CAPABILITY = (9, 0)
 ARCHIVE = CORE_DIR / "kernels_sm_90.xz"
 
 
-def name_prelinked(
-    task: Launchable,
-    idle: Callable[..., Any] | None,
-    kinds: tuple[Kind, ...],
-    item_dtype: np.dtype[Any],
-    worker: str,
-    max_registers: int | tuple[int, ...] | None,
-    buckets: bool,
-    each_round: Callable[..., Any] | None,
-    mailbox: bool,
-) -> str | None:
-    """Return the name of a kernel in the archive; None if it depends on anything but the package."""
-    return name_in_archive(task, idle, kinds, item_dtype, each_round, worker, max_registers, buckets, mailbox)
-
-
-def find_prelinked(cc: tuple[int, int], *of: Any) -> Sequence[bytes] | None:
-    """Return the parts of a kernel of the archive, or None; parameters after the first as those of `name_prelinked`."""
+def find_prelinked(spec: ProgramSpec, cc: tuple[int, int]) -> Sequence[bytes] | None:
+    """Return the parts of a kernel of the archive, or None."""
     if cc != CAPABILITY or not ARCHIVE.is_file() or is_configured():
         return None
-    name = name_prelinked(*of)
+    name = name_in_archive(spec)
     return _kernels().get(name) if name else None
 
 

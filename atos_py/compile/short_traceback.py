@@ -13,8 +13,9 @@ from types import TracebackType
 from typing import ParamSpec, TypeVar
 
 from ..errors import TaskCompileError
+from ..support.host_memory import host_memory_for
 
-__all__ = ["ends_in_task"]
+__all__ = ["as_launch", "ends_in_task"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -31,6 +32,17 @@ def ends_in_task(function: Callable[_P, _R]) -> Callable[_P, _R]:
             raise error.with_traceback(_traceback_in(error)) from None
 
     return wrapper
+
+
+class _LaunchCall(host_memory_for):
+    def _raise_shortage(self, error: BaseException) -> None:
+        if isinstance(error, TaskCompileError):
+            raise error.with_traceback(_traceback_in(error)) from None
+        super()._raise_shortage(error)
+
+
+as_launch = _LaunchCall("a launch")
+"""Decorate a launch of a user's: its tracebacks end in the task, and a host without memory raises `DeviceMemoryError`."""
 
 
 def _traceback_in(error: TaskCompileError) -> TracebackType | None:

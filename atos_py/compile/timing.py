@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Profile", "annotated", "during", "nvtx_annotate", "profile_of"]
+__all__ = ["Profile", "annotated", "compilation", "during", "nvtx_annotate", "profile_of"]
 
 
 _IN_WORDS = {"load": "load code", "copy": "copy counters", "launch": "start"}  # of parts whose names say too little
@@ -71,7 +71,7 @@ class Profile:
         return f"call {self.call:.3f} ms: {parts or 'nothing'}"
 
 
-class _Here(threading.local):
+class _Compilation(threading.local):
     """Times of this thread's last compilation: seconds of each part, when it began, and seconds inside of open parts."""
 
     def __init__(self) -> None:
@@ -80,24 +80,24 @@ class _Here(threading.local):
         self.inside: list[float] = []
 
 
-_here = _Here()
+compilation = _Compilation()
 
 
 @contextlib.contextmanager
 def during(part: str, task: str) -> Iterator[None]:
     """Count what happens here for a part of the launch in this thread, but for parts inside, and mark it for profilers."""
     begin = time.perf_counter()
-    if not _here.inside:
-        _here.seconds, _here.began = {}, begin
-    _here.inside.append(0.0)
+    if not compilation.inside:
+        compilation.seconds, compilation.began = {}, begin
+    compilation.inside.append(0.0)
     try:
         with annotated(f"{part} {task}"):
             yield
     finally:
         took = time.perf_counter() - begin
-        _here.seconds[part] = _here.seconds.get(part, 0.0) + took - _here.inside.pop()
-        if _here.inside:
-            _here.inside[-1] += took
+        compilation.seconds[part] = compilation.seconds.get(part, 0.0) + took - compilation.inside.pop()
+        if compilation.inside:
+            compilation.inside[-1] += took
 
 
 def profile_of(begin: float, run: float, copied: float) -> Profile:
@@ -105,11 +105,11 @@ def profile_of(begin: float, run: float, copied: float) -> Profile:
 
     Of its time, `run` ms passed on the device, and for `copied` ms of them the host copied.
     """
-    ran = run - copied if run > copied else 0.0
+    ran = max(run - copied, 0.0)
     host = (time.perf_counter() - begin) * 1e3 - copied - ran
-    if _here.began < begin:  # the task was ready
-        return Profile(0.0, 0.0, 0.0, copied, host if host > 0 else 0.0, ran)
-    compiled, linked, loaded = (_here.seconds.get(part, 0.0) * 1e3 for part in ("compile", "link", "load"))
+    if compilation.began < begin:  # the task was ready
+        return Profile(0.0, 0.0, 0.0, copied, max(host, 0.0), ran)
+    compiled, linked, loaded = (compilation.seconds.get(part, 0.0) * 1e3 for part in ("compile", "link", "load"))
     return Profile(compiled, linked, loaded, copied, max(host - compiled - linked - loaded, 0.0), ran)
 
 

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from ..support.memory_cache import find, keep
 from .codegen.introspect import LARGEST_CONSTANT, attribute_names, global_names, is_library, plain_function, watched_names
 from .kinds import Launchable, Tasks, tasks_of
 
-__all__ = ["current_version"]
+__all__ = ["Versions", "versions_of"]
 
 _MOST_KEPT = 256  # versions of the tasks of a launch
 _SCALARS = (type(None), bool, int, float, complex, str, bytes)
@@ -30,13 +31,13 @@ _contents, _codes, _defaults = (
 _bytes_of, _form_of = operator.methodcaller("tobytes"), operator.attrgetter("dtype", "shape")
 
 
-def current_version(
+def versions_of(
     launched: Launchable, idle: Callable[..., Any] | None = None, each_round: Callable[..., Any] | None = None
-) -> Launchable:
-    """Return the version of a launch's tasks for the values that the variables of all its functions have now."""
-    versions = _versions(launched, idle, each_round)
-    variables, version = versions.newest
-    return version if variables.are_current() else versions.look()
+) -> Versions:
+    """Return the versions of a launch's tasks, which all its launches have in common."""
+    key = "versions", launched, idle, each_round
+    found: Versions | None = find(key)
+    return found or keep(key, Versions(launched, idle, each_round))
 
 
 class _Identity:
@@ -155,7 +156,7 @@ class _Variables:
                 self._follow(value, attributes)
 
 
-class _Versions:
+class Versions:
     """The versions of the tasks of a launch.
 
     Attributes
@@ -171,8 +172,13 @@ class _Versions:
         self._kept: dict[Hashable, Launchable] = {}
         self.look()
 
+    def current(self) -> Launchable:
+        """Return the version for the values that the variables of all functions of the launch have now."""
+        variables, version = self.newest
+        return version if variables.are_current() else self.look()
+
     def look(self) -> Launchable:
-        """Return the version for the values that the variables have now."""
+        """Return the version for these values, one or more of which has changed."""
         variables = _Variables(self._functions)
         version = self._kept.get(variables.key)
         if version is None:
@@ -181,9 +187,6 @@ class _Versions:
                 self._kept.pop(next(iter(self._kept)), None)  # the oldest
         self.newest = variables, version
         return version
-
-
-_versions = functools.lru_cache(1024)(_Versions)
 
 
 def _copy(launched: Launchable) -> Launchable:

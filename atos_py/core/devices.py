@@ -47,7 +47,7 @@ class Device:
     def __str__(self) -> str:
         return "cpu" if self.kind == "cpu" and self.index == 0 else f"{self.kind}:{self.index}"
 
-    @property
+    @functools.cached_property
     def number(self) -> int:
         """The device as the core counts, to which all CPU devices are one."""
         return lib.ATOS_CPU if self.kind == "cpu" else self.index
@@ -184,8 +184,9 @@ def release_memory() -> None:
     """Give back to the drivers and to the system what is kept for new arrays, queues and launches; what is in use stays.
 
     Memory of arrays and queues that are gone is kept, up to an eighth of a GPU's memory, since asking the driver is slow; so
-    are streams and addresses. Call this before other programs, or other libraries in this one, need the memory. It waits for
-    what runs on the GPUs. What is kept on the CPU, the system takes back by itself when it needs it.
+    are streams and addresses, and small queues of algorithms, with the graph. Call this before other programs, or other
+    libraries in this one, need the memory. It waits for what runs on the GPUs. What is kept on the CPU, the system takes back
+    by itself when it needs it.
 
     Raises
     ------

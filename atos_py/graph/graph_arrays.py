@@ -46,12 +46,12 @@ class GraphArrays(NamedTuple):
     @property
     def num_vertices(self) -> int:
         """Number of vertices."""
-        return self.indptr.size - 1
+        return self.indptr.shape[0] - 1
 
     @property
     def num_edges(self) -> int:
         """Number of directed edges; an undirected edge counts twice."""
-        return self.indices.size
+        return self.indices.shape[0]
 
     @property
     def device(self) -> Device:
@@ -68,8 +68,8 @@ class GraphArrays(NamedTuple):
 
     def _is_of_arrays(self) -> bool:
         """Whether the parts are what they must be, which those of one by `_replace` or `_make` may not be."""
-        found = [isinstance(part, Array) for part in self]
-        return found == [True] * 3 or (found == [True, True, False] and self.weights is None)
+        indptr, indices, weights = self
+        return isinstance(indptr, Array) and isinstance(indices, Array) and (weights is None or isinstance(weights, Array))
 
 
 def check_graph(value: Any) -> None:

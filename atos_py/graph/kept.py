@@ -9,7 +9,7 @@ from ..arrays.array import Array
 from ..support.remembered import Remembered
 from .graph_arrays import GraphArrays
 
-__all__ = ["GraphReference", "kept"]
+__all__ = ["GraphReference", "forget", "kept"]
 
 
 class GraphReference(NamedTuple):
@@ -26,8 +26,10 @@ class GraphReference(NamedTuple):
 
     def is_to(self, graph: GraphArrays) -> bool:
         """Whether it is the reference to a graph of these arrays, and not to one of equal ones."""
-        parts = self.parts()
-        return parts is not None and all(one is other for one, other in zip(parts, graph, strict=True))
+        indptr, indices, weights = graph
+        if self.indptr() is not indptr or self.indices() is not indices:
+            return False
+        return weights is None if self.weights is None else weights is not None and self.weights() is weights
 
     def parts(self) -> tuple[Array, Array, Array | None] | None:
         """Return the arrays of the graph; None if one of them is gone."""
@@ -51,3 +53,9 @@ def kept(graph: GraphArrays) -> dict[str, Any]:
     if entry is None or not entry[0].is_to(graph):
         entry = _kept.set(key, (GraphReference.to(graph), {}))
     return entry[1]
+
+
+def forget(name: str) -> None:
+    """Forget what was derived from any graph under a name."""
+    for _, found in _kept.values():
+        found.pop(name, None)

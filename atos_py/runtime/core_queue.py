@@ -22,7 +22,7 @@ from ..support.uninterrupted import uninterrupted
 from .checkpoint import QueueOptions, QueueSnapshot, QueueState
 from .stats import DeviceStats
 
-__all__ = ["CoreQueue", "Form", "Launched", "is_replaced", "lacks_tasks"]
+__all__ = ["CoreQueue", "Form", "is_replaced", "lacks_tasks"]
 
 _WORD = 8  # bytes of the largest items that the core can make by itself
 _KINDS = 256  # numbers that fit the byte
@@ -40,14 +40,6 @@ def lacks_tasks(tasks: tuple[str, ...], missing: Iterable[str]) -> InvalidArgume
         f"items are waiting for tasks that the launch of {', '.join(tasks)} lacks (of {', '.join(map(repr, missing))}); launch"
         " these too, or clear() the queue"
     )
-
-
-class Launched(NamedTuple):
-    """Outcome of a launch: the status of the core, statistics, and those of each device if it was over several."""
-
-    status: int
-    stats: Any
-    devices: tuple[DeviceStats, ...] = ()
 
 
 class Form(NamedTuple):
@@ -94,10 +86,10 @@ class Form(NamedTuple):
         items = np.ascontiguousarray(stored[:, : self.dtype.itemsize]).view(self.dtype).reshape(-1)
         return items, stored[:, -1].copy() if self.kinds is not None else np.zeros(len(stored), np.uint8)
 
-    def launch(self, program: Any, launch: Any) -> Launched:
-        """Run a program over the items, as an `atos_launch` says."""
+    def launch(self, programs: list[Any], launch: Any) -> tuple[int, Any, tuple[DeviceStats, ...]]:
+        """Run a program over the items, as an `atos_launch` says; return the status, the statistics, and those of devices."""
         stats = ffi.new(_STATS)
-        return Launched(lib.atos_queue_launch(self.handle, program, launch, stats), stats)
+        return lib.atos_queue_launch(self.handle, programs[0], launch, stats), stats, ()
 
     def names(self, numbers: NDArray[np.uint8]) -> NDArray[Any]:
         """Return the name of the task of each of these kinds."""
@@ -144,7 +136,9 @@ class CoreQueue:
         """Push items for a task, from the host or from the queue's GPU, or whole numbers that follow each other."""
         count = len(items) if isinstance(items, range) else items.size
         while True:
-            form, number = self._number_of(task)
+            form, number = self.form, 0
+            if task is not None or form.kinds is not None:
+                form, number = self._number_of(task)
             more: tuple[Any, ...] = ()
             if isinstance(items, range) and form.stride <= _WORD:
                 push, given = lib.atos_queue_push_range, form.word_of(items.start, number)
@@ -153,11 +147,15 @@ class CoreQueue:
             else:
                 if isinstance(items, range):
                     items = np.arange(items.start, items.stop, dtype=form.dtype)
-                push, given = lib.atos_queue_push, ffi.from_buffer(form.encode(np.ascontiguousarray(items), number))
+                items = np.ascontiguousarray(items)
+                is_stored = form.kinds is None and form.dtype.names is None  # as it is, 4 or 8 bytes
+                push, given = lib.atos_queue_push, ffi.from_buffer(items if is_stored else form.encode(items, number))
             if priorities is not None:
                 push, more = lib.atos_queue_push_prioritized, (_pointer(priorities),)
-            status = in_turn(push, form.handle, given, *more, count)
-            if not is_replaced(status):
+            status = push(form.handle, given, *more, count)
+            if status == lib.ATOS_HELD:
+                status = in_turn(push, form.handle, given, *more, count)
+            if status != lib.ATOS_REPLACED:
                 break
         if status == lib.ATOS_QUEUE_FULL:
             text, waiting = message(), self.pending()
@@ -167,7 +165,8 @@ class CoreQueue:
                 pending=waiting,
                 lost=0,
             )
-        check(status)
+        if status:
+            check(status)
 
     def set_kinds(self, kinds: tuple[str | None, ...]) -> None:
         """Give an empty queue that nobody else uses kinds of items."""

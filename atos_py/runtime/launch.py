@@ -1,319 +1,312 @@
-"""One launch: its program, and the call of the core that runs the queue's tasks."""
+"""A launch that is prepared: the call of the core that runs a queue's tasks, again and again."""
 
 from __future__ import annotations
 
-import operator
+import inspect
+import os
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from types import FunctionType, NoneType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..arrays.array import Array, zeros
 from ..arrays.streams import launch_stream
-from ..compile.host_kernels import threads
-from ..compile.kinds import Launchable, check_tasks, launchable, tasks_of
-from ..compile.program import WORKER_KINDS, Program, program_for
-from ..compile.scratch import MOST_BYTES, sized_scratch
-from ..compile.short_traceback import ends_in_task
+from ..compile.program import program_for
+from ..compile.recorder import recorders
+from ..compile.short_traceback import as_launch
 from ..compile.task import Task
-from ..compile.timing import annotated, profile_of
-from ..compile.versions import current_version
-from ..core.library import ffi
-from ..errors import LaunchConfigError, TaskCompileError
-from .callbacks import start_callback
+from ..compile.timing import Profile, annotated, compilation, nvtx_annotate, profile_of
+from ..core.library import ffi, lib
+from ..support.memory_cache import find, keep
+from ..support.not_copied import NotCopied
+from ..support.validation import check_option_names, check_timeout
+from .callbacks import run_handlers, start_callback, thread_launch
 from .core_queue import Form, is_replaced
-from .host_rounds import check_host_launch, run_by_rounds
-from .launch_arguments import Arguments, prepare_arguments
-from .launch_errors import LaunchedQueue, check_end
+from .host_rounds import run_by_rounds
+from .launch_arguments import Arguments
+from .launch_errors import check_end
 from .launch_options import LaunchConfig, LaunchOptions
+from .launch_plan import MAX_SAMPLES, LaunchPlan, ReadyLaunch
 from .mailbox import Mailbox
-from .peer_queues import agree_on_launch, check_peer_launch
+from .peer_queues import agree_on_launch
 from .progress import make_observer
 from .stats import COUNTED, DeviceStats, LaunchStats
 from .trace import trace_of
 
-__all__ = ["PlannedLaunch", "compile_ahead", "prepare_launch", "run_launch"]
+if TYPE_CHECKING:
+    from .queue import Queue
 
-_MAX_SAMPLES = 1 << 16
+__all__ = ["PreparedLaunch", "launch_once"]
+
 _SAMPLE_WORDS = ffi.sizeof("atos_sample") // 8
-_LAUNCH, _WORDS = ffi.typeof("atos_launch *"), ffi.typeof("uint64_t[]")  # parsed once
-# What `_fill_launch` looks at, of a config, beside what a program is compiled for.
-_options_of = operator.attrgetter(
-    *("persistent", "barrier", "fetch_size", "num_blocks", "shared_memory", "local_items", "push_buffer", "work_sharing"),
-    *("streams", "sample_interval"),
-)
+_LASTING = {bool, int, float, str, NoneType, FunctionType}  # types of values that can be kept; a program keeps functions too
+_LAUNCH, _WORDS, _STATS = map(ffi.typeof, ("atos_launch *", "uint64_t[]", "atos_stats *"))  # parsed once
 
 
-class PlannedLaunch(NamedTuple):
-    """A launch that is still to come."""
+class _Filled(NamedTuple):
+    """What a call hands to the core: it never changes, so that several threads may make the same launch."""
 
-    queue: LaunchedQueue
-    worker: str
-    task: Task | Sequence[Task]
-    args: tuple[Any, ...]
-    options: LaunchOptions
-
-
-@ends_in_task
-def run_launch(
-    queue: LaunchedQueue,
-    form_for: Callable[[tuple[str, ...]], Form],
-    worker: str,
-    task: Task | Sequence[Task],
-    args: tuple[Any, ...],
-    options: LaunchOptions,
-) -> LaunchStats:
-    """Run a queue's tasks, and return what there is to say of that; see `Queue.launch_cta` and `prepare_launch`."""
-
-    def run() -> LaunchStats:
-        while (stats := prepare_launch(queue, form_for, worker, task, args, options)()) is None:
-            pass
-        return stats
-
-    if queue.places is None:
-        return run()
-    name = " and ".join(each.name for each in check_tasks(task))
-    check_host_launch(name, options)
-    return run_by_rounds(queue, name, args, run)
+    arguments: Arguments
+    form: Form
+    ready: ReadyLaunch
+    launch: Any
+    words: Any
 
 
-def prepare_launch(
-    queue: LaunchedQueue,
-    form_for: Callable[[tuple[str, ...]], Form],
-    worker: str,
-    task: Task | Sequence[Task],
-    args: tuple[Any, ...],
-    options: LaunchOptions,
-    mailbox: Mailbox | None = None,
-) -> Callable[[], LaunchStats | None]:
-    """Check and compile a launch, and return the function that runs it, in any thread, once.
+class PreparedLaunch(NotCopied):
+    """A launch of a queue that was checked and compiled, to be made as often as one likes; `Queue.prepare` makes it.
 
-    That function returns None if another thread has changed the form of the queue: nothing was done then, and the launch has to
-    be prepared again.
+    Calling it runs what is in the queue then, as `Queue.launch` does with the same arguments: it returns the `LaunchStats`, and
+    raises the same errors. It takes a fraction of the time, since nothing is checked again but the global and captured
+    variables that the task reads: where one has changed, the task is compiled for the new value. Arrays are used as they are
+    at each call. The queue is kept as long as the prepared launch.
 
-    Parameters
-    ----------
-    queue : Queue
-    form_for : callable
-        Returns the form that the queue takes for tasks of these names.
-    worker : str
-        "thread", "warp" or "cta".
-    task : Task or sequence of Task
-    args : tuple
-        The arguments of the task.
-    options : LaunchOptions
-        As the caller gave them.
-    mailbox : Mailbox, optional
-        For items that the host sends while the workers run.
+    Examples
+    --------
+    >>> @atos.task
+    ... def mark(worker, v, seen, value):
+    ...     seen[v] = value
+    >>> seen, queue = atos.zeros(4, dtype=np.int32), atos.Queue(capacity=10)
+    >>> launch = queue.prepare(mark, seen, 1, worker="thread")
+    >>> for v in (0, 2):
+    ...     queue.push(v)
+    ...     print(launch().tasks_run, seen[:])
+    1 [1 0 0 0]
+    1 [1 0 1 0]
     """
-    begin = time.perf_counter()
-    device, ownership = queue.device, queue.ownership
-    config = LaunchConfig.from_options(worker, device, options, task)
-    tasks = check_tasks(task)
-    names = tuple([member.name for member in tasks])
-    if mailbox is not None:
-        _check_mailbox(queue, config)
-    if ownership is not None and not ownership.is_alone:
-        check_peer_launch(config, mailbox is not None)
-    arguments = prepare_arguments(args, device, ownership, queue.places)
-    if config.debug:
-        arguments.check_overlaps()
-    on_gpu = device.kind == "cuda"
-    stream = launch_stream(config.stream, arguments.values, device) if on_gpu or config.stream is not None else 0
-    form = form_for(names)
-    if mailbox is not None:
-        mailbox.open(form, names)
-    launched = launchable(tasks, form.kinds is not None)
-    observer = make_observer(config.progress, launched.name)
-    programs = _load_programs(queue, launched, arguments, config, mailbox is not None)
-    program = programs[0]
-    key = _options_of(config)
-    filled = program.launches.get(key)
-    if filled is None:
-        filled = program.launches[key] = _fill_launch(queue, launched, program, config)
-    most = _MAX_SAMPLES * len(programs) if config.sample_interval else 0
-    samples = zeros((most, _SAMPLE_WORDS), dtype=np.uint64, device=device) if most else None
-    words = ffi.new(_WORDS, arguments.words or [0])
-    launch = ffi.new(_LAUNCH, filled[0])  # a copy
-    launch.argument_words, launch.arguments = len(arguments.words), words
-    if stream and on_gpu:
-        launch.stream = ffi.cast("void *", stream)
-    if samples is not None:
-        launch.samples = ffi.cast("atos_sample *", samples.pointer)
-    if config.timeout is not None:
-        launch.timeout = config.timeout
-    launch.progress = observer is not None
-    if mailbox is not None:
-        launch.mailbox = mailbox.handle
-    arguments.tell(launch)
 
-    def run() -> LaunchStats | None:
+    _not_copied = "a prepared launch has the queue that it is of, and is neither copied nor pickled: call queue.prepare again"
+
+    def __init__(
+        self,
+        queue: Queue,
+        worker: str,
+        task: Task | Sequence[Task],
+        args: tuple[Any, ...],
+        options: LaunchOptions,
+        mailbox: Mailbox | None = None,
+    ) -> None:
+        self._began = time.perf_counter()
+        self._queue, self._args, self._mailbox = queue, args, mailbox
+        self._timeout = options.get("timeout")
+        if self._timeout is not None:  # of which there are many values
+            check_timeout(self._timeout)
+            options = options.copy()
+            del options["timeout"]
+        self._plan = _plan_for(queue, worker, task, options)
+        if mailbox is not None or queue._ownership is not None or queue._places is not None:
+            self._plan.check(queue, mailbox is not None, options)
+        self._filled = self._fill()
+
+    @as_launch
+    def __call__(self) -> LaunchStats:
+        """Run the queue's tasks, and what they push, until all is done; see `Queue.launch`."""
+        return self._run(time.perf_counter())
+
+    @as_launch
+    def rebind(self, **arguments: Any) -> PreparedLaunch:
+        """Return the same launch with other arguments, each named as the parameter of the task that it is for.
+
+        Parameters
+        ----------
+        **arguments
+            Of the same types, or else the task is compiled for the new ones.
+
+        Returns
+        -------
+        PreparedLaunch
+            This one stays as it is.
+
+        Raises
+        ------
+        UnsupportedTypeError
+            If the task has no such parameter.
+        AtosError
+            What `Queue.launch` raises.
+
+        Examples
+        --------
+        >>> @atos.task
+        ... def mark(worker, v, seen, value):
+        ...     seen[v] = value
+        >>> seen, queue = atos.zeros(4, dtype=np.int32), atos.Queue(capacity=10)
+        >>> launch = queue.prepare(mark, seen, 1)
+        >>> queue.push([0, 2])
+        >>> print(launch.rebind(value=7)().tasks_run, seen[:])
+        2 [7 0 7 0]
+        """
+        task, args = self._plan.tasks[0], list(self._args)
+        names = _argument_names(task, len(args))
+        check_option_names(f"the task {task.name}", arguments, names)
+        for name, value in arguments.items():
+            args[names.index(name)] = value
+        return self._with(*args)
+
+    def _with(self, *args: Any) -> PreparedLaunch:
+        """Return the same launch with these arguments in place of its own."""
+        other = PreparedLaunch.__new__(PreparedLaunch)
+        other._queue, other._plan, other._mailbox, other._args = self._queue, self._plan, self._mailbox, args
+        other._timeout = self._timeout
+        other._filled = other._fill()
+        return other
+
+    def _forget_arguments(self) -> None:
+        """Keep no arguments alive from now on: the launch is only good for `_with` then."""
+        del self._args, self._filled
+
+    def __repr__(self) -> str:
+        return f"<prepared launch of {', '.join(self._plan.names)} on {self._queue!r}>"
+
+    def _fill(self) -> _Filled:
+        """Look at the arguments and at the form of the queue, and return what the core is to be told."""
+        queue, plan, mailbox = self._queue, self._plan, self._mailbox
+        arguments = Arguments(self._args, queue._device, queue._ownership, queue._places)
+        if plan.config.debug:
+            arguments.check_overlaps()
+        form = queue._core.form
+        if form.kinds != plan.names and (form.kinds is not None or len(plan.names) > 1 or queue._ownership is not None):
+            form = queue._core.for_launch(plan.names)
+        if mailbox is not None:
+            mailbox.open(form, plan.names)
+        ready = plan.ready.get((arguments.kinds, form.kinds is not None, mailbox is not None))
+        return self._filled_with(arguments, form, ready)
+
+    def _filled_with(self, arguments: Arguments, form: Form, ready: ReadyLaunch | None) -> _Filled:
+        """Return what the core is to be told, with a program that is ready or, without one, is made ready."""
+        queue, mailbox = self._queue, self._mailbox
+        config, device = self._plan.config, queue._device
+        if ready is None:
+            ready = self._plan.make_ready(queue, arguments, form.kinds is not None, mailbox is not None)
+        words = ffi.new(_WORDS, arguments.words or [0])
+        launch = ffi.new(_LAUNCH, ready.filled[0])  # a copy
+        launch.argument_words, launch.arguments = len(arguments.words), words
+        launch.poll_callback = run_handlers
+        if self._timeout is not None:
+            launch.timeout = self._timeout
+        if not arguments.is_steady:
+            arguments.tell(launch)
+        if config.stream is not None or (device.kind == "cuda" and not arguments.is_steady):
+            stream = launch_stream(config.stream, arguments.values, device)
+            launch.stream = ffi.cast("void *", stream if device.kind == "cuda" else 0)
+        if mailbox is not None:
+            launch.mailbox = mailbox.handle
+        return _Filled(arguments, form, ready, launch, words)
+
+    def _run(self, begin: float, filled: _Filled | None = None, by_rounds: bool = True) -> LaunchStats:
+        """Run the launch, whose call began at a time by `time.perf_counter`; `filled` is what was looked at since."""
+        queue, plan, mailbox = self._queue, self._plan, self._mailbox
+        config, ownership = plan.config, queue._ownership
+        if by_rounds and queue._places is not None:
+            name = " and ".join(plan.names)
+            return run_by_rounds(queue, name, self._args, lambda: self._run(time.perf_counter(), by_rounds=False))
+        if filled is None:
+            filled = self._filled
+            if not filled.arguments.is_steady or queue._core.form is not filled.form:
+                filled = self._filled = self._fill()
+        variables, version = filled.ready.versions.newest
+        if version is not filled.ready.version or not variables.are_current():
+            filled = self._filled = self._filled_with(filled.arguments, filled.form, None)
+        arguments, form, ready, launch, words = filled
+        if recorders:
+            program_for(ready.spec, queue._device)
         if ownership is not None:
-            agree_on_launch(ownership, launched.name, config)
-        launch.poll_callback = start_callback(observer)
-        with annotated(launched.name):
-            handles = program.handle if ownership is None else [each.handle for each in programs]
-            status, stats, devices = form.launch(handles, launch)
-        asked = mailbox is not None and mailbox.stopped
-        others = [other for other, _, _ in arguments.receivers]
-        check_end(queue, launched, program, status, stats, config.timeout, (arguments, words, samples, mailbox), asked, others)
-        arguments.check_pools(launched.name)
-        return None if is_replaced(status) else _report(queue, launched, config, program, stats, devices, samples, begin)
-
-    return run
-
-
-def _check_mailbox(queue: LaunchedQueue, config: LaunchConfig) -> None:
-    """Refuse what a launch that takes items while it runs cannot do."""
-    if config.barrier or not config.persistent:
-        raise LaunchConfigError(
-            "a launch that takes items while it runs is persistent and has no barrier"
-            f" (got persistent={config.persistent}, barrier={config.barrier}); leave both out"
-        )
-    if queue.buckets is not None:
-        raise LaunchConfigError(
-            "a launch that takes items while it runs has a queue without priorities"
-            f" (got one with buckets={queue.buckets}); make the queue without buckets="
-        )
-    if queue.places is not None:
-        raise LaunchConfigError("a launch over several hosts has no start(); call launch_thread, launch_warp or launch_cta")
-
-
-def _program_key(
-    queue: LaunchedQueue, launched: Launchable, arguments: Arguments, config: LaunchConfig, mailbox: bool = False
-) -> tuple[Any, ...]:
-    """Return the parameters of `program_for`."""
-    where = queue.device, queue.dtype, config.worker, config.num_threads
-    peers = queue.ownership is not None and queue.ownership.over_gpus
-    options = config.debug, queue.buckets is not None, config.each_round, mailbox, peers, config.counters
-    return current_version(launched, config.idle, config.each_round), config.idle, arguments.kinds, *where, *options
+            agree_on_launch(ownership, ready.launched.name, config)
+        samples = None
+        if config.sample_interval:
+            most = MAX_SAMPLES * len(ready.programs)
+            samples = zeros((most, _SAMPLE_WORDS), dtype=np.uint64, device=queue._device)
+        observer = None if config.progress is False else make_observer(config.progress, ready.launched.name)
+        callback = thread_launch.callback if observer is None else start_callback(observer)
+        if callback is not run_handlers or samples is not None or ownership is not None:
+            launch = ffi.new(_LAUNCH, launch[0])  # a copy, since other threads may make this launch
+            launch.poll_callback = callback
+        if samples is not None:
+            launch.samples = ffi.cast("atos_sample *", samples.pointer)
+        devices: tuple[DeviceStats, ...] = ()
+        if ownership is None and nvtx_annotate() is None:
+            stats = ffi.new(_STATS)
+            status = lib.atos_queue_launch(form.handle, ready.programs[0].handle, launch, stats)
+        else:
+            with annotated(ready.launched.name):
+                status, stats, devices = form.launch([each.handle for each in ready.programs], launch)
+        if status or thread_launch.error is not None or observer is not None or arguments.pools:
+            asked, used = mailbox is not None and mailbox.stopped, (arguments, words, samples, mailbox)
+            others = [other for other, _, _ in arguments.receivers]
+            check_end(queue, ready.launched, ready.programs[0], status, stats, self._timeout, used, asked, others)
+            arguments.check_pools(ready.launched.name)
+            if is_replaced(status):  # another thread has changed the form of the queue, and nothing was done
+                return self._run(begin) if mailbox is None else None  # type: ignore[return-value]
+        return _report(ready, config, stats, devices, samples, begin)
 
 
-def _load_programs(
-    queue: LaunchedQueue, launched: Launchable, arguments: Arguments, config: LaunchConfig, mailbox: bool
-) -> list[Program]:
-    """Return the program of a launch, for each device of the queue that is in this process."""
-    key = _program_key(queue, launched, arguments, config, mailbox)
-    if queue.ownership is None:
-        return [program_for(*key)]
-    first, idle, kinds, _, *rest = key
-    return [program_for(first, idle, kinds, queue.ownership.devices[k], *rest) for k in queue.ownership.here]
+def launch_once(
+    queue: Queue, worker: str, task: Task | Sequence[Task], args: tuple[Any, ...], options: LaunchOptions
+) -> LaunchStats:
+    """Run a queue's tasks, and return what there is to say of that; see `Queue.launch`."""
+    launch = PreparedLaunch(queue, worker, task, args, options)
+    return launch._run(launch._began, launch._filled)
 
 
-def compile_ahead(launches: Iterable[PlannedLaunch]) -> None:
-    """Compile and link the programs of launches to come, of queues whose items have no kinds so far.
+def _plan_for(queue: Queue, worker: str, task: Task | Sequence[Task], options: LaunchOptions) -> LaunchPlan:
+    """Return the plan of launches of a task with these options on queues like this one.
 
-    Numba compiles one task at a time. On a GPU those that it has compiled are linked meanwhile, each by a thread. On the CPU
-    nothing is linked, and so nothing gained.
+    It is kept in memory, so that a launch like one before finds it by one look.
+
+    Raises
+    ------
+    AtosError
+        What `LaunchConfig.from_options` and `check_tasks` raise.
     """
-    keys: dict[tuple[Any, ...], None] = {}  # in the order of the launches
-    with_kinds: dict[int, bool] = {}  # of each queue
-    for queue, worker, task, args, options in launches:
-        config = LaunchConfig.from_options(worker, queue.device, options)
-        tasks = check_tasks(task)
-        with_kinds[id(queue)] = with_kinds.get(id(queue), False) or len(tasks) > 1  # from then on
-        launched = launchable(tasks, with_kinds[id(queue)])
-        keys[_program_key(queue, launched, prepare_arguments(args, queue.device, places=queue.places), config)] = None
-    with threads(max(len(keys), 1)) as pool:
-        list(pool.map(lambda key: program_for(*key), keys))
+    # With the types of values, since True is 1, which some options do not take.
+    types = tuple(map(type, options.values()))
+    if "progress" in options or not _LASTING.issuperset(types):
+        return LaunchPlan(queue, worker, task, options)
+    tasks = tuple(task) if isinstance(task, list) else task
+    key = queue._sort, worker, tasks, types, os.environ.get("ATOS_DEBUG"), *options.items()
+    try:
+        found: LaunchPlan | None = find(key)
+    except TypeError:  # what is no task has no hash
+        return LaunchPlan(queue, worker, task, options)
+    return found or keep(key, LaunchPlan(queue, worker, task, options))
 
 
-def _fill_launch(queue: LaunchedQueue, launched: Launchable, program: Program, config: LaunchConfig) -> Any:
-    """Check the options of a launch against its program, and return what the core is told of all launches with both."""
-    sized = _check_scratch(launched, program, config, queue.device.kind == "cuda")
-    _check_rounds(launched, program, config)
-    return ffi.new(
-        "atos_launch *",
-        {
-            "worker": WORKER_KINDS[config.worker],
-            "persistent": config.persistent,
-            "barrier": config.barrier,
-            "fetch": config.fetch_size,
-            "blocks": config.num_blocks,
-            "threads": config.num_threads,
-            "scratch": config.shared_memory,
-            "sized_scratch": sized,
-            "nested": launched.nested,
-            "value_words": program.value_words,
-            "idle": config.idle is not None,
-            "buckets": queue.buckets is not None,
-            "each_round": config.each_round is not None,
-            "kinds": program.num_kinds,
-            "local_items": 0 if config.local_items is None else 1 + config.local_items,
-            "push_buffer": 0 if config.push_buffer is None else 1 + config.push_buffer,
-            "unshared": not config.work_sharing,
-            # From here on nulls are filled in for each launch.
-            "argument_words": 0,
-            "arguments": ffi.NULL,
-            "streams": config.streams,
-            "stream": ffi.NULL,
-            "samples": ffi.NULL,
-            "max_samples": _MAX_SAMPLES if config.sample_interval else 0,
-            "sample_interval": config.sample_interval,
-            "timeout": 0.0,
-            "poll_callback": ffi.NULL,
-            "progress": 0,
-            "mailbox": ffi.NULL,
-            "num_receivers": 0,
-            "receivers": [],
-            "num_pools": 0,
-            "pool_words": [],
-            "num_device_words": 0,
-            "device_words": [],
-        },
-    )
-
-
-def _check_scratch(task: Launchable, program: Program, config: LaunchConfig, on_gpu: bool) -> int:
-    """Return the bytes of scratch that the task sizes, of a worker, and refuse a launch that cannot give what it takes."""
-    if config.shared_memory < program.scratch_itemsize:
-        raise LaunchConfigError(
-            f"task {task.name!r}, its idle function or a helper takes worker.scratch of elements of"
-            f" {program.scratch_itemsize} bytes, but the launch gives each worker {config.shared_memory} bytes;"
-            " pass shared_memory=, the size of the scratch in bytes, or in the task the number of elements, as in"
-            " worker.scratch(np.int32, 16)"
-        )
-    threads = {"thread": 1, "warp": 32, "cta": config.num_threads}[config.worker] if on_gpu else 1
-    sized = sized_scratch(program.sized_scratch, threads)
-    if sized > MOST_BYTES:
-        raise LaunchConfigError(
-            f"task {task.name!r}, its idle function or a helper takes {sized} bytes of scratch for each worker of {threads}"
-            f" threads, more than {MOST_BYTES}; take fewer elements, or launch workers of fewer threads"
-        )
-    return sized
-
-
-def _check_rounds(task: Launchable, program: Program, config: LaunchConfig) -> None:
-    """Refuse a launch without barriers, and so without rounds, whose task asks for them."""
-    if config.barrier or not (program.asks_for_round or config.each_round):
-        return
-    what = "uses worker.round or worker.mode" if program.asks_for_round else "comes with a function each_round"
-    raise TaskCompileError(f"task {task.name!r} {what}, but a launch without barriers has no rounds; pass barrier=True")
+def _argument_names(task: Task, count: int) -> list[str]:
+    """Return the names of so many arguments of launches of a task: of its last parameters."""
+    parameters = inspect.signature(task.body).parameters.values()
+    names = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        return [*names[2:], *[""] * count][:count]  # those that `*args` takes have no names
+    return names[len(names) - count :]
 
 
 def _report(
-    queue: LaunchedQueue,
-    task: Launchable,
+    ready: ReadyLaunch,
     config: LaunchConfig,
-    program: Program,
     stats: Any,
     devices: tuple[DeviceStats, ...],
     samples: Array | None,
     begin: float,
 ) -> LaunchStats:
     """Return the statistics of a launch from those of the core; it began at `begin`, by `time.perf_counter`."""
-    waits_for_items = config.persistent and not config.barrier
-    members = tasks_of(task)
-    counts = list(stats.tasks_run_by) if len(members) > 1 else [stats.tasks_run]
-    return LaunchStats(
-        tasks_run=stats.tasks_run,
+    launched, program = ready.launched, ready.programs[0]
+    took, copied, ran = stats.milliseconds, stats.copy_milliseconds, stats.tasks_run
+    trace = None
+    if samples is not None:
+        trace = trace_of(samples, stats, devices, waits_for_items=config.persistent and not config.barrier)
+    if compilation.began < begin:  # the task was ready
+        on_host = (time.perf_counter() - begin) * 1e3 - max(took, copied)
+        profile = Profile(0.0, 0.0, 0.0, copied, max(on_host, 0.0), max(took - copied, 0.0))
+    else:
+        profile = profile_of(begin, took, copied)
+    found = LaunchStats(
+        tasks_run=ran,
         tasks_pushed=stats.tasks_pushed,
-        tasks_run_by={member.name: count for member, count in zip(members, counts, strict=False)},
-        milliseconds=stats.milliseconds,
+        milliseconds=took,
         rounds=stats.rounds,
-        task=task.name,
-        device=", ".join(each.device for each in devices) or str(queue.device),
+        task=launched.name,
+        device=ready.device if not devices else ", ".join([each.device for each in devices]),
         worker=config.worker,
         fetch_size=config.fetch_size,
         persistent=config.persistent,
@@ -323,11 +316,17 @@ def _report(
         num_workers=stats.workers,
         overhead_bytes=stats.overhead_bytes,
         grown=stats.grown,
-        stopped=bool(stats.stopped),
-        trace=None if samples is None else trace_of(samples, stats, devices, waits_for_items),
-        profile=profile_of(begin, stats.milliseconds, stats.copy_milliseconds),
+        stopped=stats.stopped != 0,
+        trace=trace,
+        profile=profile,
+        tasks_run_by={launched.name: ran}
+        if program.num_kinds == 0
+        else dict(zip(ready.names, stats.tasks_run_by, strict=False)),
         launches=1 if config.persistent else stats.rounds,
-        registers=program.registers,
+        registers=getattr(program.code, "registers", 0),
         devices=devices,
-        **({name: getattr(stats.sharing, name) for name in COUNTED} if config.counters else {}),
     )
+    if config.counters:
+        for name in COUNTED:
+            setattr(found, name, getattr(stats.sharing, name))
+    return found

@@ -5,43 +5,175 @@ Whatever the task could not reach or use is refused here, before anything is com
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..arrays.array import Array, asarray, is_of_core, to_host
 from ..arrays.import_external import is_on_gpu
-from ..arrays.over_hosts import HostPlaces
+from ..arrays.over_hosts import HostArray, HostPlaces
 from ..arrays.ownership import Ownership
 from ..arrays.pool import Pool
 from ..arrays.shared import SharedArray
-from ..compile.arguments import Kind, PoolArgument, QueueArgument, describe, device_words, is_named_tuple, words
-from ..compile.plain_arguments import pack_plain
+from ..compile.arguments import (
+    ArrayKind,
+    Kind,
+    NoneKind,
+    PoolArgument,
+    QueueArgument,
+    TupleKind,
+    describe,
+    device_words,
+    number_of_fields,
+)
+from ..compile.arguments import words as words_of
 from ..core.devices import Device
 from ..core.library import lib
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from .core_queue import CoreQueue, Form
-from .host_rounds import host_arrays
 from .peer_queues import PeerQueues
 
-__all__ = ["Arguments", "prepare_arguments"]
+__all__ = ["Arguments"]
 
 
-class Arguments(NamedTuple):
+_MOST_WORDS = int(lib.ATOS_MAX_ARGUMENT_WORDS)
+_WORD = 0xFFFF_FFFF_FFFF_FFFF
+_LEAST_INT, _MOST_INT = -(2**63), 2**63 - 1
+_INT_KIND = describe(0)
+
+
+class Arguments:
     """The arguments of one launch: as the task takes them, their types, and the words that carry them.
 
-    `receivers` are the queues among them that tasks push into, each with its form and the number of the first of its words, and
-    `pools` the pools that they take elements of, each with its place among the arguments and the number of the word that the
-    core fills in. `by_device` are the words that the core adapts to a device, each with how far it goes from one to the next.
+    Parameters
+    ----------
+    args : sequence
+        As the caller gave them.
+    device : Device
+        Where the launch runs.
+    ownership : Ownership, optional
+        The devices that it is over, and which of them runs an item.
+    places : HostPlaces, optional
+        The hosts that it is over.
+
+    Attributes
+    ----------
+    values : list
+        With an `Array` in place of each array of another library.
+    kinds : tuple of Kind
+    words : list of int
+    receivers : list
+        Queues that tasks push into, each with its form and the number of the first of its words.
+    pools : list
+        Pools that tasks take elements of, each with its place among the arguments and the number of the word that the core
+        fills in.
+    by_device : list
+        The words that the core adapts to a device, each with how far it goes from one to the next.
+    is_steady : bool
+        Whether another launch with these arguments has the same words and the same stream: they are arrays of this package on
+        one device, numbers and None.
+
+    Raises
+    ------
+    UnsupportedTypeError, InvalidArgumentError
+        If a task cannot take one of them, if it is somewhere else, or if they are too many.
     """
 
-    values: list[Any]
-    kinds: tuple[Kind, ...]
-    words: list[int]
-    receivers: list[tuple[Any, Form, int]]
-    pools: list[tuple[Pool, int, int]]
-    by_device: list[tuple[int, int]]
+    __slots__ = ("_device", "_ownership", "_places", "by_device", "is_steady", "kinds", "pools", "receivers", "values", "words")
+
+    def __init__(
+        self, args: Sequence[Any], device: Device, ownership: Ownership | None = None, places: HostPlaces | None = None
+    ) -> None:
+        self._device, self._ownership, self._places = device, ownership, places
+        self.words: list[int] = []
+        self.receivers: list[tuple[Any, Form, int]] = []
+        self.pools: list[tuple[Pool, int, int]] = []
+        self.by_device: list[tuple[int, int]] = []
+        self.is_steady = ownership is None and places is None
+        self.values, self.kinds = self._pack(args) if args else ([], ())
+        if len(self.words) > _MOST_WORDS or not self.is_steady:
+            self._check_numbers()
+
+    def _pack(self, given: Sequence[Any], position: int | None = None) -> tuple[list[Any], tuple[Kind, ...]]:
+        """Append the words of values, of a tuple at a position or of all; return what stands for them and their kinds."""
+        values, words, device = [], self.words, self._device
+        kinds: list[Kind] = []
+        for number, value in enumerate(given):
+            place = number if position is None else position
+            cls: Any = type(value)
+            if cls is Array and self._ownership is None and (value.device is device or value.device == device):
+                words.append(value.pointer)
+                words += value.shape
+                kinds.append(ArrayKind(value.dtype, len(value.shape), value.readonly))
+                if value.library is not None:
+                    self.is_steady = False
+            elif value is None:
+                kinds.append(NoneKind())
+            elif cls is int and _LEAST_INT <= value <= _MOST_INT:
+                words.append(value & _WORD)
+                kinds.append(_INT_KIND)
+            elif isinstance(value, (int, float, np.generic)):
+                words += words_of(value)
+                kinds.append(describe(value))
+            elif number_of_fields(cls) == (len(value) if isinstance(value, tuple) else -1):
+                if self._ownership is not None or getattr(value, "ownership", None) is not None:
+                    _check_partition(place, value, self._ownership)
+                members, of_members = self._pack(value, place)
+                kinds.append(TupleKind(cls, cls._fields, of_members))
+                if not all(map(operator.is_, members, value)):
+                    value = cls._make(members)
+            else:
+                value, kind = self._pack_other(value, place, position is None)
+                kinds.append(kind)
+            values.append(value)
+        return values, tuple(kinds)
+
+    def _pack_other(self, value: Any, position: int, is_alone: bool) -> tuple[Any, Kind]:
+        """Append the words of an argument that takes more than a look; return what stands for it and its kind."""
+        ownership, first = self._ownership, len(self.words)
+        core = getattr(value, "_core", None)
+        argument: Any
+        if isinstance(value, Pool):
+            argument = _pool(position, value, self._device, ownership)
+            self.pools.append((value, position, first + 1))
+        elif is_alone and isinstance(core, CoreQueue):
+            if ownership is not None and not ownership.is_alone:
+                what = "the tasks of a launch over several devices push into no other queue yet"
+                raise LaunchConfigError(f"{what}; use one device")
+            form = core.form  # one is looked at, for which the task is compiled: another thread may change it
+            argument = _receiver(position, value, form, self._device)
+            self.receivers.append((value, form, first))
+        else:
+            argument = _wrap(position, value, self._device, ownership)
+            if isinstance(argument, HostArray) and argument.places is not self._places:
+                raise InvalidArgumentError(
+                    "an array over several hosts is for a queue with owner=, the part of the graph that it was made for"
+                )
+            self.by_device += [(first + place, step) for place, step in device_words(argument)]
+        self.is_steady = False
+        kind = describe(argument)
+        self.words += words_of(argument)
+        return argument, kind
+
+    def _check_numbers(self) -> None:
+        """Raise an error if the arguments are more than the core takes."""
+        if len(self.receivers) > lib.ATOS_MAX_RECEIVERS:
+            raise InvalidArgumentError(
+                f"a task takes at most {lib.ATOS_MAX_RECEIVERS} other queues (got {len(self.receivers)})"
+            )
+        if len(self.words) > _MOST_WORDS:
+            raise InvalidArgumentError(
+                f"the arguments take {len(self.words)} words of 8 bytes, but at most {_MOST_WORDS} can be passed"
+            )
+        if len(self.pools) > lib.ATOS_MAX_POOLS:
+            raise InvalidArgumentError(f"a task takes at most {lib.ATOS_MAX_POOLS} pools (got {len(self.pools)})")
+        if len(self.by_device) > lib.ATOS_MAX_DEVICE_WORDS:
+            raise InvalidArgumentError(
+                f"a task takes at most {lib.ATOS_MAX_DEVICE_WORDS} mirrored arrays, an owned one counting as two (got"
+                f" {len(self.by_device)})"
+            )
 
     def tell(self, launch: Any) -> None:
         """Tell the core of queues, pools and mirrored arrays, in an `atos_launch` that names none."""
@@ -60,8 +192,7 @@ class Arguments(NamedTuple):
 
         A GPU reads the first through a cache that sees no writes of the same launch.
         """
-        arrays = [(i, member) for i, value in enumerate(self.values) for _, member, _ in _members(value, value, 0)]
-        arrays = [(i, member) for i, member in arrays if isinstance(member, Array)]
+        arrays = [(i, member) for i, value in enumerate(self.values) for member in _arrays_in(value)]
         for i, array in arrays:
             for j, other in arrays if array.readonly else ():
                 if not other.readonly and array._overlaps(other):
@@ -74,64 +205,6 @@ class Arguments(NamedTuple):
         """Raise an error if the launch has ended since a pool was full."""
         for pool, position, _ in self.pools:
             pool._check_full(f"the pool in argument {position} of {task}")
-
-
-def prepare_arguments(
-    args: tuple[Any, ...], device: Device, ownership: Ownership | None = None, places: HostPlaces | None = None
-) -> Arguments:
-    """Return the arguments of a launch on `device`, or over those of an ownership, or over hosts.
-
-    Raises
-    ------
-    UnsupportedTypeError, InvalidArgumentError
-        If a task cannot take one of them, if it is somewhere else, or if they are too many.
-    """
-    values: list[Any] = []
-    kinds: list[Kind] = []
-    packed: list[int] = []
-    by_device: list[tuple[int, int]] = []
-    receivers, pools = [], []
-    for i, arg in enumerate(args):
-        first, adapted = len(packed), len(by_device)
-        if (kind := pack_plain(arg, device, ownership, packed, by_device)) is not None:
-            values.append(arg)
-            kinds.append(kind)
-            continue
-        del packed[first:], by_device[adapted:]
-        core = getattr(arg, "_core", None)
-        if isinstance(core, CoreQueue):
-            if ownership is not None and not ownership.is_alone:
-                what = "the tasks of a launch over several devices push into no other queue yet"
-                raise LaunchConfigError(f"{what}; use one device")
-            form = core.form  # one is looked at, for which the task is compiled: another thread may change it
-            value: Any = _receiver(i, arg, form, device)
-            receivers.append((arg, form, first))
-        else:
-            value = _wrap(i, arg, device, ownership)
-        if any(array.places is not places for array in host_arrays([value])):
-            raise InvalidArgumentError(
-                "an array over several hosts is for a queue with owner=, the part of the graph that it was made for"
-            )
-        values.append(value)
-        kinds.append(describe(value))
-        for given, member, word in _members(arg, value, first):
-            if isinstance(member, PoolArgument):
-                pools.append((given, i, word + 1))
-            by_device += [(word + place, step) for place, step in device_words(member)]
-        packed += words(value)
-    if len(receivers) > lib.ATOS_MAX_RECEIVERS:
-        raise InvalidArgumentError(f"a task takes at most {lib.ATOS_MAX_RECEIVERS} other queues (got {len(receivers)})")
-    if len(packed) > lib.ATOS_MAX_ARGUMENT_WORDS:
-        most = lib.ATOS_MAX_ARGUMENT_WORDS
-        raise InvalidArgumentError(f"the arguments take {len(packed)} words of 8 bytes, but at most {most} can be passed")
-    if len(pools) > lib.ATOS_MAX_POOLS:
-        raise InvalidArgumentError(f"a task takes at most {lib.ATOS_MAX_POOLS} pools (got {len(pools)})")
-    if len(by_device) > lib.ATOS_MAX_DEVICE_WORDS:
-        raise InvalidArgumentError(
-            f"a task takes at most {lib.ATOS_MAX_DEVICE_WORDS} mirrored arrays, an owned one counting as two (got"
-            f" {len(by_device)})"
-        )
-    return Arguments(values, tuple(kinds), packed, receivers, pools, by_device)
 
 
 def _receiver(position: int, queue: Any, form: Form, device: Device) -> QueueArgument:
@@ -153,14 +226,13 @@ def _pool(position: int, pool: Pool, device: Device, ownership: Ownership | None
     return PoolArgument(*pool._parts)
 
 
-def _members(given: Any, value: Any, first: int) -> Iterator[tuple[Any, Any, int]]:
-    """Yield what an argument consists of, as given and as the task takes it, with the number of its first word."""
-    if not isinstance(value, tuple):
-        yield given, value, first
-        return
-    for member, its_value in zip(given, value, strict=True):
-        yield from _members(member, its_value, first)
-        first += len(words(its_value))
+def _arrays_in(value: Any) -> Iterator[Array]:
+    """Yield the arrays that an argument consists of."""
+    if isinstance(value, Array):
+        yield value
+    elif isinstance(value, tuple):
+        for member in value:
+            yield from _arrays_in(member)
 
 
 def _check_partition(position: int, value: Any, ownership: Ownership | None) -> None:
@@ -184,12 +256,7 @@ def _check_partition(position: int, value: Any, ownership: Ownership | None) -> 
 
 def _wrap(position: int, value: Any, device: Device, ownership: Ownership | None) -> Any:
     """Return an argument as the task takes it, with an `Array` in place of each array of another library."""
-    if isinstance(value, Pool):
-        return _pool(position, value, device, ownership)
     _check_partition(position, value, ownership)
-    if isinstance(value, tuple) and is_named_tuple(value):
-        members = [_wrap(position, member, device, ownership) for member in value]
-        return value if all(a is b for a, b in zip(members, value, strict=True)) else type(value)._make(members)  # type: ignore[attr-defined]
     if not isinstance(value, Array):
         if _is_host_array(value):
             if device.kind == "cuda":

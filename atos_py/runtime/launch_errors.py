@@ -4,58 +4,27 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.over_hosts import HostPlaces
-from ..arrays.ownership import Ownership
 from ..compile.codegen import stored_bytes
 from ..compile.debug_checks import task_error
 from ..compile.kinds import Launchable, Tasks, tasks_of
 from ..compile.program import Program
-from ..core.devices import Device
 from ..core.library import check, ffi, lib, message
 from ..errors import AtosError, LaunchTimeoutError, QueueFullError, TaskError
 from .callbacks import finish_callback
 from .core_queue import is_replaced
 
+if TYPE_CHECKING:
+    from .queue import Queue
+
 __all__ = ["check_end"]
 
 
-class LaunchedQueue(Protocol):
-    """The properties of a queue that errors mention."""
-
-    def __len__(self) -> int:
-        """Return how many items are waiting."""
-
-    @property
-    def capacity(self) -> int:
-        """The items for which it has room."""
-
-    @property
-    def device(self) -> Device:
-        """Its device."""
-
-    @property
-    def ownership(self) -> Ownership | None:
-        """The devices that it is over, if they are several, and which of them runs an item."""
-
-    @property
-    def places(self) -> HostPlaces | None:
-        """The hosts that own its items, if they are several."""
-
-    @property
-    def buckets(self) -> int | None:
-        """The buckets that it tells priorities apart by, if any."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of its items."""
-
-
 def check_end(
-    queue: LaunchedQueue,
+    queue: Queue,
     task: Launchable,
     program: Program,
     status: int,
@@ -63,7 +32,7 @@ def check_end(
     timeout: float | None,
     used: tuple[Any, ...],
     asked: bool = False,
-    receivers: Sequence[LaunchedQueue] = (),
+    receivers: Sequence[Queue] = (),
 ) -> None:
     """Raise the error of a launch of `queue` that ended with `status`, if that is one: no stop that was `asked` for.
 
@@ -100,13 +69,13 @@ def check_end(
         raise interrupt
 
 
-def _others_interrupted(queue: LaunchedQueue, status: int, interrupt: BaseException | None) -> bool:
+def _others_interrupted(queue: Queue, status: int, interrupt: BaseException | None) -> bool:
     """Tell the other processes of a launch whether this one was interrupted; return whether one of them was."""
     group = queue.ownership.group if queue.ownership is not None else None
     return status == lib.ATOS_STOPPED and group is not None and b"1" in group.gather(b"1" if interrupt else b"0")
 
 
-def _describe_full(queue: LaunchedQueue, receivers: Sequence[LaunchedQueue], stats: Any) -> QueueFullError:
+def _describe_full(queue: Queue, receivers: Sequence[Queue], stats: Any) -> QueueFullError:
     """Say that tasks pushed more than their queue, or another one, may hold, now or in an earlier launch."""
     full, pending = queue, stats.pending
     if stats.full_receiver:
@@ -120,7 +89,7 @@ def _describe_full(queue: LaunchedQueue, receivers: Sequence[LaunchedQueue], sta
 
 
 def _describe_stop(
-    queue: LaunchedQueue, task: Launchable, why: str, status: int, stats: Any, used: tuple[Any, ...]
+    queue: Queue, task: Launchable, why: str, status: int, stats: Any, used: tuple[Any, ...]
 ) -> LaunchTimeoutError:
     """Say that a launch was stopped. What is used by one that is stuck lives from now on as long as the process."""
     if status == lib.ATOS_STOPPED:
@@ -151,7 +120,7 @@ def _keep(*used: Any) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(used))
 
 
-def _describe_failed_check(queue: LaunchedQueue, task: Launchable, program: Program, stats: Any) -> TaskError:
+def _describe_failed_check(queue: Queue, task: Launchable, program: Program, stats: Any) -> TaskError:
     """Say which check failed."""
     item: Any = None
     failed, *_ = tasks_of(task)
@@ -160,5 +129,5 @@ def _describe_failed_check(queue: LaunchedQueue, task: Launchable, program: Prog
         item = np.frombuffer(stored, queue.dtype, 1)[0].item()
         if isinstance(task, Tasks):
             failed = task.members[stored[stored_bytes(queue.dtype.itemsize, True) - 1]]
-    assert program.checks is not None
-    return task_error(failed.name, program.checks, stats.failure, item, stats.lost)
+    assert program.code.checks is not None
+    return task_error(failed.name, program.code.checks, stats.failure, item, stats.lost)

@@ -6,7 +6,6 @@ import inspect
 import os
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-from types import FunctionType, NoneType
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -16,7 +15,7 @@ from ..core.devices import Device
 from ..core.devices import device as device_of
 from ..core.library import lib
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
-from ..support.validation import check_bool, check_float, check_int, check_option_names, check_timeout
+from ..support.validation import check_bool, check_float, check_int, check_option_names
 from .progress import check_progress
 
 __all__ = ["LaunchConfig", "LaunchOptions"]
@@ -25,9 +24,6 @@ _DEFAULT_FETCH_SIZE = {"thread": 1, "warp": 32, "cta": 128}
 _DEFAULT_THREADS = 256
 _MAX_FETCH_SIZE = 4096
 _MAX_PUSH_BUFFER = 1 << 16
-_OF_ONE_LAUNCH = {"timeout", "progress"}
-_LASTING = {bool, int, float, str, NoneType, FunctionType}  # types of values that can be kept; a program keeps functions too
-_MAX_KEPT = 256
 
 
 class LaunchOptions(TypedDict, total=False):
@@ -152,7 +148,7 @@ class LaunchConfig:
     sample_interval : int
         Nanoseconds between samples of a trace; 0 for no trace.
 
-    The others are those of `LaunchOptions`.
+    The others are those of `LaunchOptions`, but for `timeout`, in which launches of one plan may differ.
     """
 
     worker: str
@@ -169,7 +165,6 @@ class LaunchConfig:
     push_buffer: int | None
     streams: int
     stream: Any
-    timeout: float | None = field(repr=False)  # processes may differ in it
     sample_interval: int
     counters: bool
     progress: bool | Callable[[int, float, int], Any]
@@ -177,7 +172,7 @@ class LaunchConfig:
 
     @classmethod
     def from_options(cls, worker: str, device: Device, options: LaunchOptions, task: Any = None) -> LaunchConfig:
-        """Check what a caller gave for a launch of `worker` on `device`; what was checked before is kept for the next time.
+        """Check what a caller gave for a launch of `worker` on `device`.
 
         `task` is what is to be launched, for the message about a name that is no option.
 
@@ -190,23 +185,8 @@ class LaunchConfig:
         LaunchConfigError
             If the launch is to run on another device, or a block would have a part of a warp.
         """
-        # With their types, since True is 1, which some options do not take.
-        given = [(name, type(value), value) for name, value in options.items()]
-        if not (_OF_ONE_LAUNCH.isdisjoint(options) and _LASTING.issuperset([each for _, each, _ in given])):
-            return cls._checked(worker, device, options, task)
-        key = worker, device, os.environ.get("ATOS_DEBUG"), *given
-        config = _kept.get(key)
-        if config is None:
-            config = cls._checked(worker, device, options, task)
-            if len(_kept) >= _MAX_KEPT:
-                _kept.clear()
-            _kept[key] = config
-        return config
-
-    @classmethod
-    def _checked(cls, worker: str, device: Device, options: LaunchOptions, task: Any) -> LaunchConfig:
         _check_names(options, task)
-        where, idle, timeout = options.get("device"), options.get("idle"), options.get("timeout")
+        where, idle = options.get("device"), options.get("idle")
         fetch_size, blocks, threads = options.get("fetch_size"), options.get("num_blocks"), options.get("num_threads")
         trace, debug, buffer = options.get("trace"), options.get("debug"), options.get("push_buffer")
         streams = options.get("streams")
@@ -222,8 +202,6 @@ class LaunchConfig:
                 raise UnsupportedTypeError(f"{name} must be a function of the worker and the arguments (got {function!r:.80})")
         if trace is not None and not check_float("trace", trace) > 0:
             raise InvalidArgumentError(f"trace must be a number of microseconds above 0 (got {trace})")
-        if timeout is not None:
-            check_timeout(timeout)
         return cls(
             worker=worker,
             idle=idle,
@@ -241,7 +219,6 @@ class LaunchConfig:
             push_buffer=None if buffer is None else check_int("push_buffer", buffer, 0, _MAX_PUSH_BUFFER),
             streams=0 if streams is None else check_int("streams", streams, 1, lib.ATOS_MAX_STREAMS),
             stream=options.get("stream"),
-            timeout=timeout,
             sample_interval=0 if trace is None else min(max(round(trace * 1e3), 1), 2**32 - 1),
             counters=check_bool("counters", options.get("counters", False)),
             progress=check_progress(options.get("progress", False)),
@@ -266,9 +243,6 @@ def _check_names(options: Iterable[str], task: Any) -> None:
                 )
     note = "; arguments of the task are given by position, without names"
     check_option_names("a launch", options, LaunchOptions.__annotations__, note)
-
-
-_kept: dict[tuple[Any, ...], LaunchConfig] = {}
 
 
 def _read_local_items(given: Any) -> int | None:

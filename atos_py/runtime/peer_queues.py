@@ -22,7 +22,7 @@ from ..core.library import check, ffi, lib
 from ..core.process_group import all_succeed, turn
 from ..errors import InvalidArgumentError, LaunchConfigError, QueueFullError, UnsupportedTypeError
 from .checkpoint import QueueOptions, QueueSnapshot, QueueState
-from .core_queue import CoreQueue, Form, Launched, lacks_tasks
+from .core_queue import CoreQueue, Form, lacks_tasks
 from .gathered import Part, gather_parts
 from .shared_queue import SharedCoreQueue
 from .stats import COUNTED, DeviceStats
@@ -66,12 +66,12 @@ class PeerForm(Form):
 
     __slots__ = ()
 
-    def launch(self, program: Any, launch: Any) -> Launched:
-        """Run the queues' tasks; see `Form.launch`. `program` has one for each of them."""
+    def launch(self, programs: list[Any], launch: Any) -> tuple[int, Any, tuple[DeviceStats, ...]]:
+        """Run the queues' tasks, each with its program; see `Form.launch`."""
         handles, ownership, blocks = self.handle
         if ownership.is_alone:
-            status, stats, _ = Form(handles[0], self.dtype).launch(program[0], launch)
-            return Launched(status, stats, _describe_devices([stats], launch, ownership, status))
+            status, stats, _ = Form(handles[0], self.dtype).launch(programs, launch)
+            return status, stats, _describe_devices([stats], launch, ownership, status)
         count = len(ownership.devices)
         queues, stats = ffi.new(_QUEUES, handles), ffi.new(_ALL_STATS, count)
         memory = ffi.new(_MEMORY, [block.begin for block in blocks])
@@ -87,7 +87,7 @@ class PeerForm(Form):
             "key_bytes": field.itemsize,
             "chunk": ownership.chunk,
             "queues": queues,
-            "programs": ffi.new(_PROGRAMS, program),
+            "programs": ffi.new(_PROGRAMS, programs),
             "processes": processes,
         }
         with turn(ownership.group):
@@ -97,7 +97,7 @@ class PeerForm(Form):
         if total.failure.failed:
             item = keys_of(np.frombuffer(ffi.buffer(total.failure.item), self.dtype, 1))
             item[...] = ownership.to_ids(item.copy())
-        return Launched(status, total, _describe_devices(parts, launch, ownership, status))
+        return status, total, _describe_devices(parts, launch, ownership, status)
 
 
 def _describe_devices(parts: Sequence[Any], launch: Any, ownership: Ownership, status: int) -> tuple[DeviceStats, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
@@ -110,18 +111,10 @@ class Queue(QueueLaunches, NotCopied):
         self._make(None, capacity, max_capacity, dtype, device, buckets, delta, devices, owner)
 
     @classmethod
-    def _of_kinds(
-        cls,
-        tasks: Sequence[Task],
-        capacity: int,
-        *,
-        dtype: DTypeLike = np.uint32,
-        device: Device | str | None = None,
-        owner: Any = None,
-    ) -> Queue:
+    def _of_kinds(cls, tasks: Sequence[Task], capacity: int, **options: Any) -> Queue:
         """Return a queue that tells items of these tasks apart from the start; otherwise it is made anew when it has to."""
         queue = cls.__new__(cls)
-        queue._make(tuple([task.name for task in tasks]), capacity, dtype=dtype, device=device, owner=owner)
+        queue._make(tuple([task.name for task in tasks]), capacity, **options)
         return queue
 
     def _make(
@@ -145,6 +138,9 @@ class Queue(QueueLaunches, NotCopied):
         first = check_int("capacity", capacity, 1, 1 << 62)
         most = 0 if max_capacity is None else check_int("max_capacity", max_capacity, first, 1 << 62)
         self._buckets, self._delta = check_buckets(buckets, delta)
+        # By this launches find what was prepared for others.
+        over = [None if each is None else weakref.ref(each) for each in (self._ownership, self._places)]
+        self._sort = self._device.kind, self._device.index, self._dtype, buckets is not None, *over
         if self._ownership is not None:
             self._core = PeerQueues(first, most, self._dtype, self._ownership, kinds)
         else:
@@ -264,8 +260,11 @@ class Queue(QueueLaunches, NotCopied):
         """
         if task is not None and not isinstance(task, Task):
             raise UnsupportedTypeError(f"task must be a task made with @atos.task (got {task!r:.80})")
-        there = None if self._buckets or self._places is not None else items_made_there(items, self._dtype, self._device)
-        given = as_items(items, self._dtype) if there is None else there
+        given: Any = None
+        if type(items) is not np.ndarray and not self._buckets and self._places is None:
+            given = items_made_there(items, self._dtype, self._device)
+        if given is None:
+            given = as_items(items, self._dtype)
         if self._places is not None:
             given = own_items(self._places, np.asarray(given))
         priorities = None if priority is None else as_priorities(priority, len(given), self._buckets)

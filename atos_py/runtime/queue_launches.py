@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..compile.program import check_worker
+from ..compile.short_traceback import as_launch
 from ..compile.task import Task
-from ..support.host_memory import host_memory_for
-from .launch import run_launch
+from .launch import PreparedLaunch, launch_once
 from .launch_options import LaunchOptions
-from .run import StartableQueue, start
+from .run import start
 from .stats import LaunchStats
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of typing from Python 3.11 on
+
 
 __all__ = ["QueueLaunches"]
 
@@ -22,9 +22,51 @@ __all__ = ["QueueLaunches"]
 class QueueLaunches:
     """The launches of a queue, as its methods."""
 
-    @host_memory_for("a launch")
+    @as_launch
+    def prepare(
+        self: Any,
+        task: Task | Sequence[Task],
+        *args: Any,
+        worker: str = "cta",
+        **options: Unpack[LaunchOptions],
+    ) -> PreparedLaunch:
+        """Check and compile a launch, and return it, to be made again and again for a fraction of the time.
+
+        Parameters
+        ----------
+        task, *args, **options
+            As for `launch_cta`.
+        worker : {"cta", "warp", "thread"}
+            What one worker is.
+
+        Returns
+        -------
+        PreparedLaunch
+            Calling it runs what is in the queue then; its method `rebind` returns one with other arguments.
+
+        Raises
+        ------
+        AtosError
+            What `launch_cta` raises before it runs anything.
+
+        Examples
+        --------
+        >>> @atos.task
+        ... def mark(worker, v, seen):
+        ...     seen[v] = 1
+        >>> seen, queue = atos.zeros(4, dtype=np.int32), atos.Queue(capacity=10)
+        >>> launch = queue.prepare(mark, seen)
+        >>> for v in (0, 2):
+        ...     queue.push(v)
+        ...     print(launch().tasks_run, seen[:])
+        1 [1 0 0 0]
+        1 [1 0 1 0]
+        """
+        return PreparedLaunch(self, worker, task, args, options)
+
+    @as_launch
     def launch(
-        self: StartableQueue,
+        self: Any,
         task: Task | Sequence[Task],
         *args: Any,
         worker: str = "cta",
@@ -60,12 +102,10 @@ class QueueLaunches:
         >>> print(queue.launch(mark, seen, worker="thread").worker, seen[:])
         thread [1 0 1 0]
         """
-        return run_launch(self, self._core.for_launch, check_worker(worker), task, args, options)
+        return launch_once(self, worker, task, args, options)
 
-    @host_memory_for("a launch")
-    def launch_thread(
-        self: StartableQueue, task: Task | Sequence[Task], *args: Any, **options: Unpack[LaunchOptions]
-    ) -> LaunchStats:
+    @as_launch
+    def launch_thread(self: Any, task: Task | Sequence[Task], *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:
         """Run the queue's tasks with workers of one thread; otherwise as `launch_cta`.
 
         Examples
@@ -78,12 +118,10 @@ class QueueLaunches:
         >>> print(queue.launch_thread(mark, seen).worker, seen[:])
         thread [1 0 1 0]
         """
-        return run_launch(self, self._core.for_launch, "thread", task, args, options)
+        return launch_once(self, "thread", task, args, options)
 
-    @host_memory_for("a launch")
-    def launch_warp(
-        self: StartableQueue, task: Task | Sequence[Task], *args: Any, **options: Unpack[LaunchOptions]
-    ) -> LaunchStats:
+    @as_launch
+    def launch_warp(self: Any, task: Task | Sequence[Task], *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:
         """Run the queue's tasks with workers of one warp, 32 threads; otherwise as `launch_cta`.
 
         Examples
@@ -96,12 +134,10 @@ class QueueLaunches:
         >>> print(queue.launch_warp(mark, seen).worker, seen[:])
         warp [1 0 1 0]
         """
-        return run_launch(self, self._core.for_launch, "warp", task, args, options)
+        return launch_once(self, "warp", task, args, options)
 
-    @host_memory_for("a launch")
-    def launch_cta(
-        self: StartableQueue, task: Task | Sequence[Task], *args: Any, **options: Unpack[LaunchOptions]
-    ) -> LaunchStats:
+    @as_launch
+    def launch_cta(self: Any, task: Task | Sequence[Task], *args: Any, **options: Unpack[LaunchOptions]) -> LaunchStats:
         """Run the queue's tasks, and what they push, with workers of one block (CTA), until all is done.
 
         Parameters
@@ -159,9 +195,9 @@ class QueueLaunches:
         >>> print(queue.launch_cta(mark, seen, fetch_size=32, persistent=False).schedule, seen[:])
         discrete, relaxed [1 0 1 0]
         """
-        return run_launch(self, self._core.for_launch, "cta", task, args, options)
+        return launch_once(self, "cta", task, args, options)
 
-    def _prepare_kinds(self: StartableQueue, tasks: Sequence[Task]) -> None:
+    def _prepare_kinds(self: Any, tasks: Sequence[Task]) -> None:
         """Tell items of these tasks apart, as a launch of them does. It would have to read back those that wait."""
         self._core.for_launch(tuple(task.name for task in tasks))
 

@@ -6,9 +6,9 @@ import atexit
 import concurrent.futures
 import threading
 import weakref
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,24 +16,23 @@ from numpy.typing import ArrayLike
 from ..arrays.array import Array
 from ..arrays.ownership import Ownership
 from ..compile.kinds import check_tasks
-from ..compile.program import check_worker
-from ..compile.short_traceback import ends_in_task
+from ..compile.short_traceback import as_launch
 from ..compile.task import Task
 from ..errors import InvalidArgumentError, LaunchTimeoutError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
 from ..support.not_copied import NotCopied
 from ..support.validation import check_timeout
-from .core_queue import CoreQueue
 from .items import as_items
-from .launch import prepare_launch
-from .launch_errors import LaunchedQueue
+from .launch import PreparedLaunch
 from .launch_options import LaunchOptions
 from .mailbox import Mailbox
-from .peer_queues import PeerQueues, keys_of
+from .peer_queues import keys_of
 from .stats import LaunchStats
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack  # of typing from Python 3.11 on
+
+    from .queue import Queue
 
 __all__ = ["Run", "start"]
 
@@ -228,18 +227,9 @@ class Run(NotCopied):
         return f"<run of {self._task}: {'ended' if self._future.done() else asked}>"
 
 
-class StartableQueue(LaunchedQueue, Protocol):
-    """A queue as `start` needs it, which is one of its methods."""
-
-    @property
-    def _core(self) -> CoreQueue | PeerQueues:
-        """The core's queue, or queues."""
-
-
-@host_memory_for("a launch")
-@ends_in_task
+@as_launch
 def start(
-    queue: StartableQueue,
+    queue: Queue,
     task: Task | Sequence[Task],
     *args: Any,
     worker: str = "cta",
@@ -279,10 +269,9 @@ def start(
     >>> seen[:]
     array([1, 0, 1, 0], dtype=int32)
     """
-    check_worker(worker)
     while True:
         mailbox = Mailbox(queue.device)
-        launch = prepare_launch(queue, queue._core.for_launch, worker, task, args, options, mailbox)
+        launch = PreparedLaunch(queue, worker, task, args, options, mailbox)
         future: _Future = concurrent.futures.Future()
         future.set_running_or_notify_cancel()  # a coroutine that is cancelled while it waits does not cancel the run
         name = ", ".join(member.name for member in check_tasks(task))
@@ -303,13 +292,13 @@ def start(
 _threads: dict[Mailbox, threading.Thread] = {}  # of the runs that have not ended
 
 
-def _serve(launch: Callable[[], LaunchStats | None] | None, future: _Future | None, mailbox: Mailbox) -> None:
+def _serve(launch: PreparedLaunch | None, future: _Future | None, mailbox: Mailbox) -> None:
     """Run a launch. It knows nothing of the `Run`, which would never be dropped otherwise."""
     assert launch is not None
     assert future is not None
     try:
         with host_memory_for("a launch"):
-            stats = launch()
+            stats = launch._run(launch._began, launch._filled)
     except BaseException as error:
         future.set_exception(error)
         launch = future = None  # this frame is in the error's traceback, which would keep all of it alive

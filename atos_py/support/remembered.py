@@ -22,6 +22,10 @@ class Remembered(Generic[_V]):
     def __len__(self) -> int:
         return len(self._entries)
 
+    def values(self) -> list[_V]:
+        """Return what is remembered of all objects that are still there."""
+        return [value for _, value in list(self._entries.values())]
+
     def get(self, thing: object) -> _V | None:
         """Return what is remembered of an object, or None."""
         entry = self._entries.get(id(thing))

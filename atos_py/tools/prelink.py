@@ -11,7 +11,6 @@ import contextlib
 import os
 import sys
 import tempfile
-import unittest.mock
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -23,12 +22,12 @@ from ..algorithms.bfs.tasks import FOLLOWED_DEGREE
 from ..algorithms.coloring import api as coloring
 from ..algorithms.registry import find_algorithms
 from ..algorithms.sssp import distances
-from ..compile import linker
-from ..compile.archive import CORE_DIR, hash_sources, is_current, write_archive
+from ..compile.archive import CORE_DIR, check_name, hash_sources, is_current, write_archive
 from ..compile.linker import cubin, freeze
-from ..compile.lowered_tasks import CPU_ARCHIVE, archive_key, name_lowered
-from ..compile.prelinked import ARCHIVE, CAPABILITY, name_prelinked
-from ..compile.program import program_for, register_limits
+from ..compile.lowered_tasks import CPU_ARCHIVE, archive_key, collected_tasks
+from ..compile.prelinked import ARCHIVE, CAPABILITY
+from ..compile.recorder import recorded_programs
+from ..compile.spec import ProgramSpec
 from ..compile.toolchain import is_configured
 from ..graph import gather_ranges
 from ..graph.generate import random_weights
@@ -38,10 +37,9 @@ from ..graph.spec import graph_of
 from ..graph.transpose import transpose_on_gpu
 from ..graph.weights import check_combine
 from ..operators.edge_map import THREAD_MAX_DEGREE
-from ..runtime import launch, queue_launches
 from .workloads import bind_algorithm
 
-__all__ = ["CALLS", "Launch", "as_a_gpu_chooses", "call", "directed_half", "lowered_tasks", "recorded_launches"]
+__all__ = ["CALLS", "as_a_gpu_chooses", "call", "directed_half"]
 
 # Of each algorithm, and with options for which other tasks run: the name of the algorithm, and the options.
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -54,9 +52,6 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "shortest_path_lengths, weighted": ("shortest_path_lengths", {"weighted": True}),
 }
 
-# Of a launch: its task, `idle`, kinds of arguments, type of items, worker, threads of a block, and other options of `cubin`.
-Launch = tuple[Any, ...]
-
 
 def call(name: str, graph: Graph, source: int) -> Any:
     """Return the result of a call on a graph with weights, from a vertex of it."""
@@ -67,34 +62,19 @@ def call(name: str, graph: Graph, source: int) -> Any:
 
 
 @contextlib.contextmanager
-def recorded_launches() -> Iterator[dict[Launch, None]]:
-    """Record all different launches meanwhile."""
-    seen: dict[Launch, None] = {}
-    run, threads = launch.run_launch, [256]
-
-    def find_program(task: Any, idle: Any, kinds: Any, device: Any, dtype: Any, worker: str, given: int, *rest: Any) -> Any:
-        seen[task, idle, kinds, dtype, worker, threads[0], rest] = None
-        return program_for(task, idle, kinds, device, dtype, worker, given, *rest)
-
-    def run_launch(*args: Any) -> Any:
-        threads[0] = args[-1].get("num_threads") or 256  # of the options
-        return run(*args)
-
-    patch = unittest.mock.patch.object
-    with patch(launch, "program_for", find_program), patch(queue_launches, "run_launch", run_launch):
-        yield seen
-
-
-@contextlib.contextmanager
 def as_a_gpu_chooses() -> Iterator[None]:
     """Have the CPU make the choices that a GPU with a large graph would make."""
-    patch = unittest.mock.patch.dict
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(patch(bfs._LARGE, {"cpu": 0}))
-        low, unordered = gather_ranges._LOW_AVERAGE_DEGREE, distances._UNORDERED_DEGREE
-        for choice in (coloring._HUB_DEGREE, low, unordered, FOLLOWED_DEGREE, THREAD_MAX_DEGREE):
-            stack.enter_context(patch(choice, {"cpu": choice["cuda"]}))
+    low, unordered = gather_ranges._LOW_AVERAGE_DEGREE, distances._UNORDERED_DEGREE
+    tables: tuple[dict[str, Any], ...] = (coloring._HUB_DEGREE, low, unordered, FOLLOWED_DEGREE, THREAD_MAX_DEGREE)
+    before = [(table, table["cpu"]) for table in (bfs._LARGE, *tables)]
+    try:
+        for table in tables:
+            table["cpu"] = table["cuda"]
+        bfs._LARGE["cpu"] = 0
         yield
+    finally:
+        for table, value in before:
+            table["cpu"] = value
 
 
 def directed_half(graph: Graph) -> Graph:
@@ -106,18 +86,13 @@ def directed_half(graph: Graph) -> Graph:
     return Graph.from_edges(tails[one_way], heads[one_way], weights, num_vertices=graph.num_vertices, device=graph.device)
 
 
-def arguments_of(recorded: Launch) -> tuple[Any, ...]:
-    """Return what `cubin` takes for a recorded launch, but for the compute capability, as `name_prelinked` orders it."""
-    task, idle, kinds, dtype, worker, threads, (_debug, buckets, each_round, mailbox, *_) = recorded
-    return task, idle, kinds, dtype, worker, register_limits(threads), buckets, each_round, mailbox
-
-
-def record_all() -> list[Launch]:
-    """Return the launches of all calls on a scale-free graph, a mesh, and a directed graph, and of what is made of graphs."""
+def record_all() -> list[ProgramSpec]:
+    """Return the specs of all calls on a scale-free graph, a mesh, and a directed graph, and of what is made of graphs."""
     scale_free, mesh = (graph_of(spec, device="cpu") for spec in ("rmat:13:16@1-255", "road:50@1-255"))
     real = scale_free.with_weights(random_weights(scale_free, 0.0, 1.0))
     far = [graph.with_weights(random_weights(graph, 1, 2**31 - 1)) for graph in (scale_free, mesh)]  # distances of 64 bits
-    with recorded_launches() as launches:
+    chosen = [dict.fromkeys(("symmetrize", "deduplicate", "remove_loops", "sort"), value) for value in (True, False)]
+    with recorded_programs() as specs:
         for large in (True, False):
             with as_a_gpu_chooses() if large else contextlib.nullcontext():
                 for graph in (scale_free, mesh, directed_half(scale_free), real):
@@ -126,52 +101,22 @@ def record_all() -> list[Launch]:
                 for graph in far:
                     for name in ("sssp", "sssp, predecessors", "shortest_path_lengths, weighted"):
                         call(name, graph, int(np.argmax(graph.degrees())))
-    chosen = [dict.fromkeys(("symmetrize", "deduplicate", "remove_loops", "sort"), value) for value in (True, False)]
-    with recorded_launches() as derived:
         for graph in (scale_free, real, scale_free.with_weights(None)):
             for options in chosen:  # of which the types of arrays depend
                 simplify_on_gpu(graph, options, check_combine("min"))
             for with_edges in (True, False):
                 transpose_on_gpu(graph, with_edges=with_edges)
-    return [*launches, *derived]
+    return list(specs)
 
 
-def link_all(recorded: list[Launch]) -> dict[str, Sequence[bytes]]:
+def link_all(specs: list[ProgramSpec]) -> dict[str, Sequence[bytes]]:
     """Return the kernels of the launches, by name."""
-
-    def link(launched: Launch) -> tuple[str, Sequence[bytes]]:
-        of = task, idle, kinds, dtype, worker, limit, buckets, each_round, mailbox = arguments_of(launched)
-        kernel = cubin(task, idle, kinds, dtype, worker, CAPABILITY, limit, False, buckets, each_round, mailbox)
-        return _named(name_prelinked(*of), task), freeze(kernel)
-
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        kernels = list(pool.map(link, recorded))
+        kernels = list(pool.map(lambda spec: (check_name(spec), freeze(cubin(spec, CAPABILITY))), specs))
     table = dict(kernels)
     if len(table) < len({parts[0] for _, parts in kernels}):
         raise ValueError("two kernels have the same name")
     return table
-
-
-@contextlib.contextmanager
-def lowered_tasks() -> Iterator[dict[str, Sequence[bytes]]]:
-    """Collect all tasks that are compiled for the CPU meanwhile, lowered, by name; what runs is made from these."""
-    from ..compile.codegen.target_cpu import lower_cpu
-
-    table: dict[str, Sequence[bytes]] = {}
-
-    def lower(_abi: tuple[str, ...], *of: Any) -> Sequence[bytes]:
-        parts = lower_cpu(*of)
-        table[_named(name_lowered(*of), of[0])] = parts
-        return parts
-
-    with unittest.mock.patch.object(linker, "find_lowered", lower):
-        yield table
-
-
-def _named(name: str | None, task: Any) -> str:
-    if name is None:
-        raise ValueError(f"{task.name} depends on something outside the package")
-    return name
 
 
 def main() -> None:
@@ -191,8 +136,9 @@ def main() -> None:
         return
     for path in keys:
         path.unlink(missing_ok=True)
-    with tempfile.TemporaryDirectory() as cache, unittest.mock.patch.dict(os.environ, {"ATOS_CACHE_DIR": cache}):
-        with lowered_tasks() as lowered:
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["ATOS_CACHE_DIR"] = cache
+        with collected_tasks() as lowered:
             recorded = record_all()
         for path, key in keys.items():
             entries = lowered if path == CPU_ARCHIVE else link_all(recorded)

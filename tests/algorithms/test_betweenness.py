@@ -15,6 +15,7 @@ from atos_py.algorithms.betweenness import accumulate
 from atos_py.algorithms.betweenness.path_counts import PathCounts
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
 from atos_py.errors import BuildError, InvalidArgumentError, UnsupportedTypeError, VerificationError
 from atos_py.graph.csr import CSR
 from atos_py.operators.edge_map import THREAD_MAX_DEGREE
@@ -184,7 +185,9 @@ def test_kernels_spill_nothing() -> None:
     ids, floats = (atos.zeros((1, 4), dtype=dtype, device="cpu") for dtype in (np.uint32, np.float64))
     arguments = (graph.indptr, graph.indices, 16, PathCounts(ids, floats, ids, ids), floats, numbers)
     try:
-        kernel = link.cubin(accumulate, None, tuple(map(describe, arguments)), np.dtype("u4"), "cta", (9, 0), 64)
+        kernel = link.cubin(
+            ProgramSpec(accumulate, None, tuple(map(describe, arguments)), np.dtype("u4"), max_registers=64), (9, 0)
+        )
     except BuildError as error:
         pytest.skip(str(error))
     assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)

@@ -21,6 +21,7 @@ from atos_py.algorithms.bfs.tasks import visit_within
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Tasks
+from atos_py.compile.spec import ProgramSpec
 from atos_py.errors import BuildError, InvalidArgumentError, LaunchConfigError
 from atos_py.operators.range_takers import plan_takers
 from atos_py.operators.ranges import VERTICES_PER_MIXED_RANGE
@@ -330,7 +331,7 @@ def test_kernels_spill_next_to_nothing(worker: str) -> None:
     ):
         kinds = tuple(map(describe, (graph.indptr, graph.indices, *arguments)))
         try:
-            kernel = link.cubin(task, None, kinds, item_dtype, worker, (9, 0), each_round=between)
+            kernel = link.cubin(ProgramSpec(task, None, kinds, item_dtype, worker, each_round=between), (9, 0))
         except BuildError as error:
             pytest.skip(str(error))
         assert max(kernel.stack_bytes, kernel.spill_bytes) <= (16 if worker == "cta" and between else 0)

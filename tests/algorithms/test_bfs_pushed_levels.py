@@ -14,6 +14,7 @@ from atos_py.algorithms.bfs import UNREACHED, pushed_levels
 from atos_py.algorithms.bfs import api as driver
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
 
 GPUS = [str(device) for device in atos.devices() if device.kind == "cuda"]
 DEVICES = [
@@ -135,6 +136,6 @@ def test_registers():
     graph = atos.generate.road(4, 1.0, device="cpu")._replace(weights=None)
     depth, tried = (atos.zeros(k, dtype=np.uint32, device="cpu") for k in (16, 1))
     kinds, end = tuple(map(describe, (graph, depth, tried, 9))), pushed_levels.end_level
-    found = link.cubin(pushed_levels.try_first, None, kinds, np.dtype("u4"), "cta", (9, 0), each_round=end)
+    found = link.cubin(ProgramSpec(pushed_levels.try_first, None, kinds, np.dtype("u4"), each_round=end), (9, 0))
     assert (found.stack_bytes, found.spill_bytes) == (0, 0)
     assert found.registers <= 48  # 46; with 40 it would spill, since a spilled item has a ticket

@@ -18,6 +18,7 @@ from atos_py.algorithms import strongly_connected_components
 from atos_py.algorithms.strongly_connected_components import Keys, separate, set_mode
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
 from atos_py.errors import BuildError, InvalidArgumentError, LaunchConfigError, VerificationError
 from atos_py.operators.connect import choose_largest, connect
 from atos_py.operators.edge_map import THREAD_MAX_DEGREE
@@ -203,7 +204,7 @@ def test_kernels_keep_to_registers(worker: str) -> None:
     ):
         kinds = tuple(map(describe, args))
         try:
-            kernel = link.cubin(task, None, kinds, np.dtype(np.int64), worker, (9, 0), each_round=each_round)
+            kernel = link.cubin(ProgramSpec(task, None, kinds, np.dtype(np.int64), worker, each_round=each_round), (9, 0))
         except BuildError as error:
             pytest.skip(str(error))
         check_registers(kernel, task, worker)

@@ -16,6 +16,7 @@ import atos_py as atos
 from atos_py.algorithms import bfs
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
 
 pytestmark = pytest.mark.gpu
 SEARCHES = {"New York": 20, "Slashdot": 20, "rmat22": 1, "road4900": 1}  # how often each configuration is run
@@ -167,10 +168,11 @@ def test_the_task_in_cuda_gives_the_same_depths(search, cuda_task, as_cuda, work
     device = search.graph.device
     with as_cuda():
         kernels = [
-            link.cubin(task, None, kinds, np.dtype(np.uint32), worker, device.compute_capability) for task in (cuda_task,)
+            link.cubin(ProgramSpec(task, None, kinds, np.dtype(np.uint32), worker), device.compute_capability)
+            for task in (cuda_task,)
         ]
         theirs = [run(search, worker, cuda_task).milliseconds for _ in range(5)]
-    kernels.append(link.cubin(bfs.visit, None, kinds, np.dtype(np.uint32), worker, device.compute_capability))
+    kernels.append(link.cubin(ProgramSpec(bfs.visit, None, kinds, np.dtype(np.uint32), worker), device.compute_capability))
     assert kernels[0].code != kernels[1].code
     ours = [run(search, worker).milliseconds for _ in range(5)]
     say(f"BFS on {search.name}, {worker}: Python {min(ours):.3f} ms, CUDA C++ {min(theirs):.3f} ms")

@@ -101,6 +101,6 @@ def test_the_end_of_an_algorithm_is_no_stop(device):
 )
 def test_options_that_do_not_exist(call, message, monkeypatch):
     graph = atos.generate.road(4, device="cpu")
-    monkeypatch.setattr("atos_py.runtime.launch.program_for", None)
+    monkeypatch.setattr("atos_py.runtime.launch_plan.program_for", None)
     with pytest.raises(atos.UnsupportedTypeError, match=message):
         call(graph)

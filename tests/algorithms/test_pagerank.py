@@ -22,6 +22,7 @@ from atos_py.algorithms.pagerank.chebyshev_pull import Iteration, chebyshev_roun
 from atos_py.algorithms.pagerank.residual_push import PushParams, ResidualPush, push_marked, set_ranks, sweep
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
 from atos_py.errors import BuildError, InvalidArgumentError, LaunchConfigError, UnsupportedTypeError, VerificationError
 from atos_py.graph import gather_ranges
 from atos_py.operators import long_rows
@@ -197,7 +198,7 @@ def test_kernels_spill_nothing(task: atos.Task, number: Any, worker: str) -> Non
     try:
         between = end_round if task is chebyshev_round else None
         kinds = tuple(map(describe, arguments[task]))
-        kernel = link.cubin(task, None, kinds, np.dtype(np.uint32), worker, (9, 0), each_round=between)
+        kernel = link.cubin(ProgramSpec(task, None, kinds, np.dtype(np.uint32), worker, each_round=between), (9, 0))
     except BuildError as error:
         pytest.skip(str(error))
     check_registers(kernel, task, worker)

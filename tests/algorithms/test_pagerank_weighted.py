@@ -16,6 +16,7 @@ import atos_py as atos
 from atos_py.__main__ import main
 from atos_py.algorithms.pagerank.residual_push import PushParams, weighted_push_marked, weighted_sweep
 from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
 from atos_py.graph import strength as strengths
 from atos_py.graph.strength import out_strength, sum_weights
 
@@ -197,5 +198,5 @@ def test_kernels_spill_nothing() -> None:
         sum_weights: (128, 16, *rows, array("f8"), *weighted),
     }
     for task, arguments in tasks.items():
-        found = link.cubin(task, None, tuple(map(describe, arguments)), np.dtype("u4"), "cta", (9, 0))
+        found = link.cubin(ProgramSpec(task, None, tuple(map(describe, arguments)), np.dtype("u4")), (9, 0))
         assert (found.spill_bytes, found.stack_bytes) == (0, 0)

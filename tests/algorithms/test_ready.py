@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,28 +12,30 @@ import atos_py as atos
 from atos_py.algorithms import launch_sequence
 from atos_py.algorithms.pagerank import chebyshev_pull
 from atos_py.algorithms.pagerank.residual_push import ResidualPush
-from atos_py.compile import linker as link
-from atos_py.compile.program import program_for
-from atos_py.runtime import launch
+from atos_py.compile.recorder import recorded_programs
+from atos_py.compile.spec import ProgramSpec
+from atos_py.support import memory_cache
 from atos_py.tools.prelink import directed_half
 
 
+def texts_of(specs):
+    """Return specs with tasks and kinds as texts, which are the same for all versions of a task."""
+    return {replace(spec, task=str(spec.task), kinds=tuple(map(str, spec.kinds))) for spec in specs}
+
+
 @pytest.fixture
-def programs(monkeypatch):
-    """What is launched: task, kinds of the arguments, items, worker and threads, but not the device."""
-    keys: set[tuple[Any, ...]] = set()
-    true = launch.program_for
-
-    def program_for(task, idle, kinds, device, *rest):
-        keys.add((str(task), idle, tuple(map(str, kinds)), *rest))
-        return true(task, idle, kinds, device, *rest)
-
-    monkeypatch.setattr(launch, "program_for", program_for)
+def programs():
+    """What is launched, after the last call of it within."""
+    recorded: list[dict[ProgramSpec, None]] = []
 
     def of(run):
-        keys.clear()
-        result = run()
-        return result, set(keys)
+        with recorded_programs() as specs:
+            recorded.append(specs)
+            result = run()
+            found = texts_of(specs)
+            for each in recorded:
+                each.clear()
+        return result, found
 
     return of
 
@@ -85,9 +88,7 @@ def test_no_helper_is_compiled_twice_for_one_task(run, tmp_path, monkeypatch):
     from numba.core import event
 
     monkeypatch.setenv("ATOS_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(link, "_memory", {})
-    link.native.cache_clear()
-    program_for.cache_clear()
+    memory_cache.forget()
     graph = atos.generate.rmat(8, 16, device="cpu")
     with event.install_recorder("numba:compile") as recorder:
         run(graph)

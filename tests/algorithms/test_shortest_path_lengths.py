@@ -15,6 +15,7 @@ from atos_py.algorithms.shortest_path_lengths import relax_in_row
 from atos_py.algorithms.sssp.distances import distance_dtype, unreached_of
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
 from atos_py.errors import BuildError, InvalidArgumentError, UnsupportedTypeError, VerificationError
 
 SCHEDULES = [{"persistent": persistent, "barrier": barrier} for persistent in (True, False) for barrier in (False, True)]
@@ -97,7 +98,9 @@ def test_kernels_spill_nothing() -> None:
     graph, distance = atos.generate.road(2, device="cpu"), atos.zeros((1, 4), dtype=np.uint32, device="cpu")
     step = np.dtype([("row", "u4"), ("vertex", "u4"), ("distance", "u4")])
     try:
-        kernel = link.cubin(relax_in_row, None, tuple(map(describe, (graph, distance, 3))), step, "cta", (9, 0), 64)
+        kernel = link.cubin(
+            ProgramSpec(relax_in_row, None, tuple(map(describe, (graph, distance, 3))), step, max_registers=64), (9, 0)
+        )
     except BuildError as error:
         pytest.skip(str(error))
     assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)

@@ -18,6 +18,7 @@ from atos_py.algorithms.sssp.distances import distance_dtype, suit_delta, unreac
 from atos_py.algorithms.sssp.tasks import assign_predecessors, find_hops, relax, relax_along
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
 from atos_py.errors import BuildError, InvalidArgumentError, UnsupportedTypeError, VerificationError
 from atos_py.graph.csr import CSR
 
@@ -457,7 +458,9 @@ def test_kernels_spill_nothing(name: str) -> None:
         "hops": (find_hops, (*edges, words, words), np.dtype("u4")),
     }[name]
     try:
-        kernel = link.cubin(task, None, tuple(map(describe, arguments)), items, "cta", (9, 0), 64, buckets=items is step)
+        kernel = link.cubin(
+            ProgramSpec(task, None, tuple(map(describe, arguments)), items, max_registers=64, buckets=items is step), (9, 0)
+        )
     except BuildError as error:
         pytest.skip(str(error))
     assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)

@@ -247,7 +247,7 @@ class TestOptions:
         figures = pytest.importorskip("atos_py.tools.figures")
         kinds = {"svg": "", "avif": "", "png": ""}
         monkeypatch.setattr(figures.Figure().canvas.__class__, "get_supported_filetypes", classmethod(lambda cls: kinds))
-        monkeypatch.setattr("atos_py.runtime.queue_launches.run_launch", None)
+        monkeypatch.setattr("atos_py.runtime.queue_launches.launch_once", None)
         assert main([*command, "--device", "cpu"]) == 2
         captured = capsys.readouterr()
         assert said in captured.err

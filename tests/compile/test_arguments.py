@@ -10,10 +10,7 @@ import numpy as np
 import pytest
 from fake_arrays import FakeArray, Pair
 
-import atos_py as atos
-from atos_py.arrays.private import PrivateArray
-from atos_py.compile.arguments import ArrayKind, NoneKind, ScalarKind, TupleKind, describe, device_words, words
-from atos_py.compile.plain_arguments import pack_plain
+from atos_py.compile.arguments import ArrayKind, NoneKind, ScalarKind, TupleKind, describe, words
 from atos_py.errors import InvalidArgumentError, UnsupportedTypeError
 
 SCALARS = [
@@ -75,51 +72,6 @@ def test_kinds_of_equal_content_are_one_object_and_frozen():
     assert {kind: 1}[describe(np.int32(1))] == 1
     with pytest.raises(FrozenInstanceError):
         kind.dtype = np.dtype(np.int64)
-
-
-def test_what_is_plain_is_packed_as_it_is_described():
-    cpu = atos.device("cpu")
-    array, frozen = atos.zeros((2, 3), device=cpu), atos.asarray(np.arange(4), device=cpu, readonly=True)
-    plain = [array, frozen, None, *(value for value, _, _ in SCALARS), Pair(Pair(array, 1.5), None), Pair(np.int8(-2), frozen)]
-    packed: list[int] = []
-    assert [pack_plain(value, cpu, None, packed, []) for value in plain] == list(map(describe, plain))
-    assert packed == [word for value in plain for word in words(value)]
-    elsewhere = atos.Device("cpu", 1)
-    for other in (
-        np.zeros(3),
-        [1],
-        (1, 2),
-        "text",
-        atos.Queue(1, device=cpu),
-        Pair(array, np.zeros(3)),
-        FakeArray(np.zeros(3)),
-    ):
-        assert pack_plain(other, cpu, None, [], []) is None
-    assert pack_plain(array, elsewhere, None, [], []) is pack_plain(Pair(1, array), elsewhere, None, [], []) is None
-
-
-def test_what_is_plain_over_devices_is_packed_as_it_is_described():
-    graph = atos.generate.road(8, 1.0, device="cpu")
-    parts, others = (graph.partition(["cpu:0", "cpu:1"], order="random") for _ in range(2))
-    n, first, owner = graph.num_vertices, parts.devices[0], parts.ownership
-    over = [atos.full(n, 0.5, partition=parts, placement=each) for each in ("partitioned", "mirrored", "owned")]
-    over += [atos.full(n, 7, partition=parts, combine="min"), PrivateArray(3, np.int64, owner.others(3))]
-    plain = [*over, parts, atos.zeros(3, device="cpu:1"), None, 1.5, Pair(Pair(parts, over[1]), over[3])]
-    packed: list[int] = []
-    by_device: list[tuple[int, int]] = []
-    for value in plain:
-        begin = len(packed)
-        assert pack_plain(value, first, owner, packed, by_device) is describe(value)
-        assert packed[begin:] == list(words(value))
-        if any(value is each for each in over):
-            noted = [(place - begin, step) for place, step in by_device if place >= begin]
-            assert noted == device_words(value)
-    begin = len(packed) - len(words(over[3]))
-    assert [(place - begin, step) for place, step in by_device if place >= begin] == device_words(over[3])
-    foreign = atos.full(n, 0, partition=others)
-    for other in (foreign, Pair(1, foreign), others, graph, atos.zeros(3, device="cpu:2"), np.zeros(3), (1, 2)):
-        assert pack_plain(other, first, owner, [], []) is None
-    assert pack_plain(over[0], first, None, [], []) is pack_plain(parts, first, None, [], []) is None
 
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**30])

@@ -24,13 +24,16 @@ from repository import ROOT
 import atos_py as atos
 from atos_py.compile.arguments import describe
 from atos_py.compile.codegen.target_cpu import compile_cpu, load_cpu
+from atos_py.compile.spec import ProgramSpec
 
 
 def test_bfs():
     from scipy.sparse.csgraph import dijkstra
 
     graph, matrix = random_graph(2000, 12000)
-    code = compile_cpu(visit, None, (describe(graph), describe(FakeArray(np.zeros(1, np.uint32)))), np.dtype(np.uint32))
+    code = compile_cpu(
+        ProgramSpec(visit, None, (describe(graph), describe(FakeArray(np.zeros(1, np.uint32)))), np.dtype(np.uint32))
+    )
     expected = dijkstra(matrix, indices=0, unweighted=True)
     depth = bfs_levels(code, graph, 2000)
     assert np.array_equal(np.where(np.isinf(expected), 2**32 - 1, expected), depth)
@@ -38,7 +41,9 @@ def test_bfs():
 
 def test_the_edge_loop_calls_nothing_but_flush():
     graph, _ = random_graph(10, 10)
-    code = compile_cpu(visit, None, (describe(graph), describe(FakeArray(np.zeros(1, np.uint32)))), np.dtype(np.uint32))
+    code = compile_cpu(
+        ProgramSpec(visit, None, (describe(graph), describe(FakeArray(np.zeros(1, np.uint32)))), np.dtype(np.uint32))
+    )
     calls = [line.split(None, 1) for line in code.assembly.splitlines() if re.match(r"\s+(call|bl)", line)]
     assert len(calls) == 1
     assert "(" in calls[0][1] or calls[0][0] == "blr"  # through a pointer
@@ -57,7 +62,9 @@ def test_short_loops_over_features_take_vector_instructions():
 
     matrix = np.zeros((2, 4), np.float32)
     by_numba = config.SLP_VECTORIZE
-    code = compile_cpu(add_rows, None, (describe(FakeArray(matrix, True)), describe(FakeArray(matrix))), np.dtype(np.uint32))
+    code = compile_cpu(
+        ProgramSpec(add_rows, None, (describe(FakeArray(matrix, True)), describe(FakeArray(matrix))), np.dtype(np.uint32))
+    )
     assert re.search(r"\sv?addps\s", code.assembly)
     assert not re.search(r"\sv?addss\s", code.assembly)
     assert by_numba == config.SLP_VECTORIZE
@@ -205,13 +212,13 @@ def test_idle():
 
     out = np.zeros(1, np.int32)
     args = (FakeArray(out),)
-    code = compile_cpu(atos.task(body), idle, (describe(args[0]),), np.dtype(np.uint32))
+    code = compile_cpu(ProgramSpec(atos.task(body), idle, (describe(args[0]),), np.dtype(np.uint32)))
     harness, words = Harness(np.uint32), blob(*args)
     for _ in range(2):
         IDLE(code.idle)(ctypes.byref(harness.worker), words.ctypes.data)
     assert out[0] == 2
     assert harness.pushed == [1, 1]
-    assert compile_cpu(atos.task(body), None, (describe(args[0]),), np.dtype(np.uint32)).idle == 0
+    assert compile_cpu(ProgramSpec(atos.task(body), None, (describe(args[0]),), np.dtype(np.uint32))).idle == 0
 
 
 # Helpers: plain functions, found as globals, through closures and modules, and recursively.
@@ -272,7 +279,7 @@ def atomic_code(name: str, dtype: str) -> Any:
         old[0] = function(array, 1, values[0], values[1])
 
     array = describe(FakeArray(np.zeros(1, dtype)))
-    return compile_cpu(atos.task(cas if name == "atomic_cas" else body), None, (array,) * 3, np.dtype(np.uint32))
+    return compile_cpu(ProgramSpec(atos.task(cas if name == "atomic_cas" else body), None, (array,) * 3, np.dtype(np.uint32)))
 
 
 def atomic(name: str, dtype: str, start: Any, *values: Any) -> tuple[Any, Any]:
@@ -480,7 +487,9 @@ def test_functions_of_modules_of_modules():
 
 def test_code_survives_being_stored():
     graph, _ = random_graph(100, 400)
-    code = compile_cpu(visit, None, (describe(graph), describe(FakeArray(np.zeros(1, np.uint32)))), np.dtype(np.uint32))
+    code = compile_cpu(
+        ProgramSpec(visit, None, (describe(graph), describe(FakeArray(np.zeros(1, np.uint32)))), np.dtype(np.uint32))
+    )
     assert np.array_equal(bfs_levels(code, graph, 100), bfs_levels(load_cpu(code.parts), graph, 100))
 
 
@@ -488,7 +497,7 @@ def test_stored_code_runs_in_another_process(tmp_path):
     def body(worker, v):
         worker.push(v * 2)
 
-    code = compile_cpu(atos.task(body), None, (), np.dtype(np.uint32))
+    code = compile_cpu(ProgramSpec(atos.task(body), None, (), np.dtype(np.uint32)))
     for number, part in enumerate(code.parts):
         (tmp_path / str(number)).write_bytes(part)
     script = (

@@ -21,6 +21,7 @@ pytest.importorskip("numba.cuda")
 core = pytest.importorskip("cuda.core")
 
 from atos_py.compile.codegen.target_cuda import compile_cuda  # noqa: E402
+from atos_py.compile.spec import ProgramSpec  # noqa: E402
 
 CC = (9, 0)
 
@@ -36,7 +37,7 @@ def ptx(stand_ins: Any) -> Any:
 
     def compile_and_link(task: Any, *args: Any, dtype: Any = np.uint32, idle: Any = None) -> str:
         task = task if isinstance(task, atos.Task) else atos.task(task)
-        code = compile_cuda(task, idle, tuple(map(describe, args)), np.dtype(dtype), CC)
+        code = compile_cuda(ProgramSpec(task, idle, tuple(map(describe, args)), np.dtype(dtype)), CC)
         options = core.LinkerOptions(arch="sm_90", link_time_optimization=True, ptx=True)
         linker = core.Linker(
             stand_ins[item_bytes(np.dtype(dtype).itemsize)], *map(core.ObjectCode.from_ltoir, code.modules), options=options
@@ -344,4 +345,4 @@ def test_value_words_are_told():
     def body(worker, v, i, first, second):
         worker.push(first)
 
-    assert compile_cuda(body, None, (), np.dtype(np.uint32), CC).value_words == 2
+    assert compile_cuda(ProgramSpec(body, None, (), np.dtype(np.uint32)), CC).value_words == 2

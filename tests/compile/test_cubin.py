@@ -14,6 +14,7 @@ from atos_py.algorithms.bfs.tasks import visit
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.cubin import registers_and_stack
+from atos_py.compile.spec import ProgramSpec
 from atos_py.errors import BuildError
 
 
@@ -23,7 +24,7 @@ def kernel(request: pytest.FixtureRequest) -> link.LinkedKernel:
     graph = atos.generate.road(4, device="cpu")
     kinds = tuple(map(describe, (graph, atos.zeros(16, dtype=np.uint32, device="cpu"))))
     try:
-        found = link.cubin(visit, None, kinds, np.dtype(np.uint32), "cta", (9, 0), max_registers=request.param)
+        found = link.cubin(ProgramSpec(visit, None, kinds, np.dtype(np.uint32), max_registers=request.param), (9, 0))
     except BuildError as error:
         pytest.skip(str(error))
     if not found.log:

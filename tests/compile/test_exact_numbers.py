@@ -15,6 +15,7 @@ from repository import ROOT
 import atos_py as atos
 from atos_py.compile.arguments import describe
 from atos_py.compile.codegen.target_cpu import compile_cpu
+from atos_py.compile.spec import ProgramSpec
 from atos_py.errors import TaskCompileError, TaskError
 
 U = np.array([7, 2**64 - 1], np.uint64)
@@ -240,11 +241,11 @@ def test_refused(text, target):
 
 def compile_for(target, body, kinds, debug=False):
     if target == "cpu":
-        return compile_cpu(atos.task(body), None, kinds, np.dtype(np.uint32), debug)
+        return compile_cpu(ProgramSpec(atos.task(body), None, kinds, np.dtype(np.uint32), debug=debug))
     pytest.importorskip("numba.cuda")
     from atos_py.compile.codegen.target_cuda import compile_cuda
 
-    return compile_cuda(atos.task(body), None, kinds, np.dtype(np.uint32), (9, 0), debug)
+    return compile_cuda(ProgramSpec(atos.task(body), None, kinds, np.dtype(np.uint32), debug=debug), (9, 0))
 
 
 def test_a_total_of_uint64_begins_with_a_literal(device):
@@ -351,7 +352,7 @@ def test_other_code_of_numba_keeps_its_rules():
     """A library does not change what its users compile for themselves."""
     import numba
 
-    compile_cpu(atos.task(lambda worker, item: None), None, (), np.dtype(np.uint32))
+    compile_cpu(ProgramSpec(atos.task(lambda worker, item: None), None, (), np.dtype(np.uint32)))
     add = numba.njit(lambda x, y: x + y)
     compared = numba.njit(lambda x, y: x == y)
     assert add(np.uint64(1), np.int64(-1)) == 0

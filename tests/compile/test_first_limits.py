@@ -14,10 +14,12 @@ from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.first_limits import _FIRST, _ONLY, first_limit, only_limit, spills_allowed
 from atos_py.compile.kinds import Tasks
+from atos_py.compile.spec import ProgramSpec
 from atos_py.models.acc import programs
 from atos_py.models.acc.dense import make_dense_task
 from atos_py.models.acc.tasks import make_tasks
 from atos_py.models.dynamic import row_deletion
+from atos_py.support import memory_cache
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
@@ -33,7 +35,6 @@ def limits(monkeypatch):
     """The limits of the links that are made."""
     monkeypatch.setattr(link, "read_entry", lambda name: None)
     monkeypatch.setattr(link, "write_entry", lambda name, parts: None)
-    monkeypatch.setattr(link, "_memory", {})
     monkeypatch.setattr(link, "find_prelinked", lambda *_: None)
     monkeypatch.setattr(link, "num_threads", lambda: 1)
     tried, true = [], link._link
@@ -47,10 +48,10 @@ def limits(monkeypatch):
 
 
 def colouring():
-    link._memory.clear()
+    memory_cache.forget()
     graph = atos.Graph._make([INDPTR, INDICES, None])
     args = tuple(map(describe, (graph, COLORS, ColoringParams(None, 9, 9, 0))))
-    return link.cubin.__wrapped__(Tasks((assign, check)), None, args, np.dtype("u4"), "warp", (9, 0))
+    return link.cubin(ProgramSpec(Tasks((assign, check)), None, args, np.dtype("u4"), "warp"), (9, 0))
 
 
 @pytest.mark.part("programs")

@@ -19,6 +19,7 @@ from atos_py.arrays.private import PrivateArray
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Tasks
+from atos_py.compile.spec import ProgramSpec
 from atos_py.operators.device_ranges import plan_device_ranges
 from atos_py.operators.long_rows import make_long_rows
 
@@ -51,7 +52,7 @@ def test_search_by_level(worker):
     )
     tasks = Tasks(levels.LEVEL_TASKS)
     args = describe(PARTS), describe(search)
-    found = link.cubin(tasks, None, args, VERTEX, worker, (9, 0), each_round=levels.open_level, peers=True)
+    found = link.cubin(ProgramSpec(tasks, None, args, VERTEX, worker, each_round=levels.open_level, peers=True), (9, 0))
     check_registers(found, tasks, worker, most=80)
 
 
@@ -64,7 +65,7 @@ def test_pushed_levels():
     bits = depth, tried, tried.rows, reached
     search = pushed.PushedSearch(*bits, pieces, counts, counts.rows, takers, plan_growing_ranges(1, 64), 9)
     args = describe(PARTS), describe(search)
-    found = link.cubin(pushed.push_level, None, args, VERTEX, "cta", (9, 0), each_round=pushed.end_round, peers=True)
+    found = link.cubin(ProgramSpec(pushed.push_level, None, args, VERTEX, each_round=pushed.end_round, peers=True), (9, 0))
     check_registers(found, pushed.push_level, "cta")
     assert found.spill_bytes <= 64
 
@@ -74,7 +75,7 @@ def test_parents():
     offer = atos.full(16, 0, dtype=np.uint64, partition=PARTS, combine="min")
     tree = parents.Tree(depth, offer, parent, plan_device_ranges(PARTS.ownership, "cta", TAKEN), 64)
     args = describe(PARTS), describe(tree)
-    found = link.cubin(parents.find_parents, None, args, VERTEX, "cta", (9, 0), each_round=parents.next_round, peers=True)
+    found = link.cubin(ProgramSpec(parents.find_parents, None, args, VERTEX, each_round=parents.next_round, peers=True), (9, 0))
     assert (found.stack_bytes, found.spill_bytes) == (0, 0)
     assert found.registers <= 80
 
@@ -91,7 +92,7 @@ def test_chebyshev_iteration(worker, dtype):
     counts = pagerank.Counts(totals.rows, taken.rows)
     args = tuple(map(describe, (order, 16, PARTS.indptr, PARTS.indices, 0.01, counts, run)))
     task, end = pagerank.chebyshev_over, pagerank.end_of_round
-    found = link.cubin(task, None, args, VERTEX, worker, (9, 0), each_round=end, peers=True)
+    found = link.cubin(ProgramSpec(task, None, args, VERTEX, worker, each_round=end, peers=True), (9, 0))
     assert (found.stack_bytes, found.spill_bytes) == (0, 0)
     assert found.registers <= 96
 
@@ -102,6 +103,8 @@ def test_shortest_paths(worker, dtype):
     item = np.dtype([("vertex", "u4"), ("distance", dtype)])
     distance = atos.full(16, 0, dtype=dtype, partition=PARTS, combine="min")
     args = tuple(map(describe, (weighted, distance, None, None)))
-    found = link.cubin(relax, None, args, item, worker, (9, 0), 96, buckets=True, peers=True)  # with one limit, for one link
+    found = link.cubin(
+        ProgramSpec(relax, None, args, item, worker, max_registers=96, buckets=True, peers=True), (9, 0)
+    )  # with one limit, for one link
     assert (found.stack_bytes, found.spill_bytes) == (0, 0)
     assert found.registers <= 96

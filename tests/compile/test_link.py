@@ -21,7 +21,9 @@ from atos_py.compile import toolchain
 from atos_py.compile.arguments import describe
 from atos_py.compile.program import register_limits
 from atos_py.compile.scratch import sized_scratch
+from atos_py.compile.spec import ProgramSpec
 from atos_py.errors import BuildError, TaskCompileError
+from atos_py.support import memory_cache
 
 ITEM = np.dtype(np.uint32)
 
@@ -37,9 +39,7 @@ def cache(tmp_path, monkeypatch):
 
 def forget() -> None:
     """Forget what is kept in memory, as a new process would."""
-    link._memory.clear()
-    link.cubin.cache_clear()
-    link.native.cache_clear()
+    memory_cache.forget()
 
 
 def entries(directory: Path) -> list[Path]:
@@ -54,7 +54,7 @@ def make(text: str = "v + 1", **variables: Any) -> atos.Task:
 
 def pushed(task: atos.Task, item: int = 5) -> list[int]:
     harness = Harness(np.uint32)
-    harness.run(link.native(task, None, (), ITEM), [item])
+    harness.run(link.native(ProgramSpec(task, None, (), ITEM)), [item])
     return harness.pushed
 
 
@@ -65,13 +65,13 @@ def compilations(monkeypatch):
 
     counts: list[str] = []
     original = cpu.compile_cpu
-    monkeypatch.setattr(cpu, "compile_cpu", lambda task, *rest: counts.append(task.name) or original(task, *rest))
+    monkeypatch.setattr(cpu, "compile_cpu", lambda spec: counts.append(spec.task.name) or original(spec))
     return counts
 
 
 def test_a_task_is_compiled_once(compilations, cache):
     task = make()
-    assert link.native(task, None, (), ITEM) is link.native(task, None, (), ITEM)
+    assert link.native(ProgramSpec(task, None, (), ITEM)) is link.native(ProgramSpec(task, None, (), ITEM))
     assert pushed(make()) == [6]  # another task of the same content
     assert len(compilations) == 1
     forget()
@@ -166,10 +166,10 @@ def test_kinds_items_and_idle_make_new_entries(cache):
     kinds = [describe(value) for value in (1, 1.5, FakeArray(np.zeros(1)), FakeArray(np.zeros(1), True), None, Before(1))]
     task = atos.task(body)
     for kind in kinds:
-        link.native(task, None, (kind,), ITEM)
-    link.native(task, None, (kinds[0],), np.dtype(np.uint64))
-    link.native(task, idle, (kinds[0],), ITEM)
-    link.native(task, other_idle, (kinds[0],), ITEM)
+        link.native(ProgramSpec(task, None, (kind,), ITEM))
+    link.native(ProgramSpec(task, None, (kinds[0],), np.dtype(np.uint64)))
+    link.native(ProgramSpec(task, idle, (kinds[0],), ITEM))
+    link.native(ProgramSpec(task, other_idle, (kinds[0],), ITEM))
     assert len(entries(cache)) == 9
 
 
@@ -179,9 +179,9 @@ def test_what_has_no_name_is_not_kept(compilations, cache):
 
     # Never compiled, but what a global refers to decides how the task is named.
     task = make("v + 1 if True else h.value", h=Holder())
-    assert link._name(task, None, (), ITEM, ()) is not None  # Python itself drops the other branch
+    assert link.name_in_cache(ProgramSpec(task, None, (), ITEM)) is not None  # Python itself drops the other branch
     task = make("v + 1 if v else h", h=Holder())
-    assert link._name(task, None, (), ITEM, ()) is None
+    assert link.name_in_cache(ProgramSpec(task, None, (), ITEM)) is None
     with pytest.raises(TaskCompileError):
         pushed(task)
     assert entries(cache) == []
@@ -255,43 +255,44 @@ def test_a_directory_that_cannot_be_made_means_no_cache(compilations, tmp_path, 
 
 def test_the_sources_of_the_compiler_are_part_of_the_name(monkeypatch):
     task = make()
-    before = link._name(task, None, (), ITEM, ())
+    before = link.name_in_cache(ProgramSpec(task, None, (), ITEM))
     monkeypatch.setattr(toolchain, "_toolchain", lambda: ("another version",))
-    assert link._name(task, None, (), ITEM, ()) != before
+    assert link.name_in_cache(ProgramSpec(task, None, (), ITEM)) != before
 
 
 def test_settings_of_numba_are_part_of_the_name(monkeypatch):
     task = make()
-    names = [link._name(task, None, (), ITEM, ())]
+    names = [link.name_in_cache(ProgramSpec(task, None, (), ITEM))]
     for value in ("0", "1"):
         monkeypatch.setenv("NUMBA_OPT", value)
-        names.append(link._name(task, None, (), ITEM, ()))
+        names.append(link.name_in_cache(ProgramSpec(task, None, (), ITEM)))
     assert len(set(names)) == 3
     monkeypatch.delenv("NUMBA_OPT")
-    assert link._name(task, None, (), ITEM, ()) == names[0]
+    assert link.name_in_cache(ProgramSpec(task, None, (), ITEM)) == names[0]
 
 
 def test_settings_of_numba_that_the_program_changes_are_part_of_the_name(monkeypatch, tmp_path):
     from numba.core import config
 
     task = make()
-    names = [link._name(task, None, (), ITEM, ())]
+    names = [link.name_in_cache(ProgramSpec(task, None, (), ITEM))]
     with monkeypatch.context() as patch:
         patch.setattr(config, "BOUNDSCHECK", 1)
-        names.append(link._name(task, None, (), ITEM, ()))
+        names.append(link.name_in_cache(ProgramSpec(task, None, (), ITEM)))
         patch.chdir(tmp_path)
         Path(".numba_config.yaml").write_text("opt: 0\n")
-        names.append(link._name(task, None, (), ITEM, ()))
+        names.append(link.name_in_cache(ProgramSpec(task, None, (), ITEM)))
     assert len(set(names)) == 3
-    assert link._name(task, None, (), ITEM, ()) == names[0]
+    assert link.name_in_cache(ProgramSpec(task, None, (), ITEM)) == names[0]
 
 
 def test_importing_numba_changes_no_name():
     script = (
         "import sys, numpy as np, atos_py as atos\n"
         "from atos_py.compile import linker as link\n"
+        "from atos_py.compile.spec import ProgramSpec\n"
         "task = atos.task(lambda worker, v: worker.push(v))\n"
-        "name = lambda: link._name(task, None, (), np.dtype('u4'), ())\n"
+        "name = lambda: link.name_in_cache(ProgramSpec(task, None, (), np.dtype('u4')))\n"
         "names = {name()}\n"
         "import numba; names.add(name())\n"
         "import atos_py.compile.codegen.target_cpu; names.add(name())\n"
@@ -320,11 +321,11 @@ SCRATCH = {
 def test_that_a_task_takes_scratch_is_kept(cache, compilations, task, itemsize):
     task = task()
     for _ in range(2):
-        assert link.native(task, None, (), ITEM).scratch_itemsize == itemsize
+        assert link.native(ProgramSpec(task, None, (), ITEM)).scratch_itemsize == itemsize
         forget()
     assert len(compilations) == 1
     # A dispatcher is compiled by now, and is not compiled again for the same worker.
-    assert link.native(task, lambda worker: None, (), ITEM).scratch_itemsize == itemsize
+    assert link.native(ProgramSpec(task, lambda worker: None, (), ITEM)).scratch_itemsize == itemsize
 
 
 SIZED = "len(worker.scratch(np.int8, 17)) + len(worker.scratch(np.int64, 3)) + len(worker.group(4).scratch(np.int16, 12))"
@@ -336,16 +337,16 @@ def test_the_size_of_groups_is_part_of_the_name():
         worker.push(v)
 
     tasks = [atos.task(workload=lambda v: v, group=group)(body) for group in (None, 2, 4)]
-    assert len({link._name(task, None, (), ITEM, ()) for task in tasks}) == 3
+    assert len({link.name_in_cache(ProgramSpec(task, None, (), ITEM)) for task in tasks}) == 3
 
 
 def test_what_scratch_a_task_sizes_is_kept(cache, compilations):
     task = make(SIZED, np=np)
     for _ in range(2):
-        assert link.native(task, None, (), ITEM).sized_scratch == NEEDS
+        assert link.native(ProgramSpec(task, None, (), ITEM)).sized_scratch == NEEDS
         forget()
     assert len(compilations) == 1
-    assert link.native(make(), None, (), ITEM).sized_scratch == ()
+    assert link.native(ProgramSpec(make(), None, (), ITEM)).sized_scratch == ()
 
 
 def test_scratch_of_a_worker():
@@ -380,7 +381,7 @@ KINDS = (describe(FakeArray(np.zeros(1, np.uint32))),)
 
 
 def test_a_kernel_is_linked_without_stack_or_spills(core_dir):
-    kernel = link.cubin(nested, None, KINDS, ITEM, "cta", CC)
+    kernel = link.cubin(ProgramSpec(nested, None, KINDS, ITEM), CC)
     assert kernel.symbol == "atos_kernel"
     assert kernel.value_words == 1
     assert kernel.code[:4] == b"\x7fELF"
@@ -395,14 +396,14 @@ def test_a_kernel_is_linked_without_stack_or_spills(core_dir):
 def test_that_a_kernel_takes_scratch_is_kept(core_dir, task, itemsize):
     task = task()
     for _ in range(2):
-        assert link.cubin(task, None, (), ITEM, "cta", CC).scratch_itemsize == itemsize
+        assert link.cubin(ProgramSpec(task, None, (), ITEM), CC).scratch_itemsize == itemsize
         forget()
 
 
 def test_what_scratch_a_kernel_sizes_is_kept(core_dir):
     task = make(SIZED, np=np)
     for _ in range(2):
-        assert link.cubin(task, None, (), ITEM, "cta", CC).sized_scratch == NEEDS
+        assert link.cubin(ProgramSpec(task, None, (), ITEM), CC).sized_scratch == NEEDS
         forget()
 
 
@@ -441,8 +442,8 @@ def test_registers_are_limited(core_dir):
             a, b, c, d, e, f = b * x[a], c * x[b], d * x[c], e * x[d], f * x[e], a * x[f]
         worker.push(a + b + c + d + e + f)
 
-    free = link.cubin(atos.task(body), None, KINDS, ITEM, "cta", CC)
-    tight = link.cubin(atos.task(body), None, KINDS, ITEM, "cta", CC, max_registers=24)
+    free = link.cubin(ProgramSpec(atos.task(body), None, KINDS, ITEM), CC)
+    tight = link.cubin(ProgramSpec(atos.task(body), None, KINDS, ITEM, max_registers=24), CC)
     assert tight.registers <= 24 < free.registers
 
 
@@ -461,19 +462,19 @@ def test_larger_blocks_take_registers_for_as_many_threads_at_once():
 
 
 def test_what_makes_another_kernel(core_dir, cache):
-    link.cubin(nested, None, KINDS, ITEM, "cta", CC)
-    link.cubin(nested, None, KINDS, np.dtype(np.int64), "cta", CC)
-    link.cubin(nested, None, KINDS, ITEM, "cta", CC, max_registers=40)
+    link.cubin(ProgramSpec(nested, None, KINDS, ITEM), CC)
+    link.cubin(ProgramSpec(nested, None, KINDS, np.dtype(np.int64)), CC)
+    link.cubin(ProgramSpec(nested, None, KINDS, ITEM, max_registers=40), CC)
     assert len(entries(cache)) == 3
     core = core_dir / "core_cta_4.fatbin"
     core.write_bytes(core.read_bytes() + b"\0" * 8)
     forget()
-    link.cubin(nested, None, KINDS, ITEM, "cta", CC)
+    link.cubin(ProgramSpec(nested, None, KINDS, ITEM), CC)
     assert len(entries(cache)) == 4
 
 
 def test_a_stored_kernel_needs_neither_numba_nor_the_linker(core_dir):
-    kernel = link.cubin(nested, None, KINDS, ITEM, "cta", CC)
+    kernel = link.cubin(ProgramSpec(nested, None, KINDS, ITEM), CC)
     script = (
         "import sys; sys.path[:0] = sys.argv[2:]\n"
         "from pathlib import Path\n"
@@ -481,7 +482,7 @@ def test_a_stored_kernel_needs_neither_numba_nor_the_linker(core_dir):
         "before = set(sys.modules)\n"
         "test_link.link.CORE_DIR = Path(sys.argv[1])\n"
         "kernel = test_link.link.cubin(\n"
-        "    test_link.nested, None, test_link.KINDS, test_link.ITEM, 'cta', test_link.CC)\n"
+        "    test_link.ProgramSpec(test_link.nested, None, test_link.KINDS, test_link.ITEM), test_link.CC)\n"
         "slow = sorted(name for name in set(sys.modules) - before if name.startswith(('numba', 'cuda')))\n"
         "print(hashlib.sha256(kernel.code).hexdigest(), slow)\n"
     )
@@ -494,7 +495,7 @@ def test_a_stored_kernel_needs_neither_numba_nor_the_linker(core_dir):
 
 def test_a_core_without_gpu_support_is_reported(core_dir):
     with pytest.raises(BuildError, match=r"built without GPU support: .*core_warp_4.fatbin cannot be read"):
-        link.cubin(nested, None, KINDS, ITEM, "warp", CC)
+        link.cubin(ProgramSpec(nested, None, KINDS, ITEM, "warp"), CC)
 
 
 @pytest.mark.part("programs")
@@ -514,7 +515,7 @@ def test_tasks_link_into_the_core_itself(worker, dtype):
             worker.push(item)
 
     for cc in [(7, 5), (8, 6), (9, 0), (12, 0)]:
-        kernel = link.cubin(body, None, KINDS, dtype, worker, cc)
+        kernel = link.cubin(ProgramSpec(body, None, KINDS, dtype, worker), cc)
         assert kernel.registers <= 128
         assert (kernel.stack_bytes, kernel.spill_bytes) == (0, 0)
 
@@ -522,4 +523,4 @@ def test_tasks_link_into_the_core_itself(worker, dtype):
 def test_a_core_that_does_not_link_is_reported(core_dir):
     (core_dir / "core_cta_4.fatbin").write_bytes(b"no fatbin")
     with pytest.raises(TaskCompileError, match="'nested' compiled but did not link for sm_90"):
-        link.cubin(nested, None, KINDS, ITEM, "cta", CC)
+        link.cubin(ProgramSpec(nested, None, KINDS, ITEM), CC)

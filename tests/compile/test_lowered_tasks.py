@@ -8,6 +8,7 @@ import platform
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,40 +19,38 @@ from repository import ROOT
 import atos_py as atos
 from atos_py.algorithms.bfs.tasks import visit
 from atos_py.compile import archive, lowered_tasks
-from atos_py.compile import linker as link
-from atos_py.compile.archive import hash_sources, is_current, write_archive
+from atos_py.compile.archive import hash_sources, is_current, name_in_archive, write_archive
 from atos_py.compile.codegen import target_cpu as cpu
-from atos_py.compile.lowered_tasks import archive_key, find_lowered, name_lowered
-from atos_py.compile.program import program_for
+from atos_py.compile.lowered_tasks import archive_key, collected_tasks, find_lowered
+from atos_py.compile.recorder import recorded_programs
+from atos_py.support import memory_cache
 from atos_py.tools import prelink
 
 GRAPH = atos.generate.rmat(6, 8, device="cpu")
 
 
-def launches_of(call):
-    """Return the parameters of `name_lowered` of everything that a call launches."""
-    with prelink.recorded_launches() as launches:
+def specs_of(call):
+    """Return the specs of everything that a call launches."""
+    with recorded_programs() as specs:
         call()
-    return [(*launch[:4], *launch[6][1:3]) for launch in launches]
+    return [spec.on_cpu() for spec in specs]
 
 
 @pytest.fixture(scope="module")
 def of():
-    """The parameters of the task of `bfs`."""
-    return launches_of(lambda: atos.bfs(GRAPH, 0, direction="push"))[0]
+    """The spec of the task of `bfs`."""
+    return specs_of(lambda: atos.bfs(GRAPH, 0, direction="push"))[0]
 
 
 @pytest.fixture(scope="module")
 def lowered(of):
-    return cpu.lower_cpu(*of)
+    return cpu.lower_cpu(of)
 
 
 def forget():
     """Forget what is kept in memory, as a new process would."""
     lowered_tasks._tasks.cache_clear()
-    link._memory.clear()
-    link.native.cache_clear()
-    program_for.cache_clear()
+    memory_cache.forget()
 
 
 @pytest.fixture
@@ -60,7 +59,7 @@ def path(of, lowered, tmp_path, monkeypatch):
     path = tmp_path / "tasks.xz"
     monkeypatch.setattr(lowered_tasks, "CPU_ARCHIVE", path)
     monkeypatch.setenv("ATOS_CACHE_DIR", str(tmp_path / "cache"))
-    write_archive(path, archive_key(cpu.abi()), {name_lowered(*of): lowered})
+    write_archive(path, archive_key(cpu.abi()), {name_in_archive(of): lowered})
     forget()
     yield path
     forget()
@@ -71,7 +70,7 @@ def compiled(monkeypatch):
     """The names of the tasks that Numba compiles."""
     names: list[str] = []
     original = cpu.compile_cpu
-    monkeypatch.setattr(cpu, "compile_cpu", lambda task, *rest: names.append(task.name) or original(task, *rest))
+    monkeypatch.setattr(cpu, "compile_cpu", lambda spec: names.append(spec.task.name) or original(spec))
     return names
 
 
@@ -91,9 +90,9 @@ def calls_of(code):
     ],
 )
 def test_lowered_tasks_become_the_code_that_compiling_gives(call):
-    for task, idle, kinds, dtype, buckets, each_round in launches_of(call):
-        compiled = cpu.compile_cpu(task, idle, kinds, dtype, False, buckets, each_round)
-        finished = cpu.finish_cpu(cpu.lower_cpu(task, idle, kinds, dtype, buckets, each_round))
+    for spec in specs_of(call):
+        compiled = cpu.compile_cpu(spec)
+        finished = cpu.finish_cpu(cpu.lower_cpu(spec))
         assert calls_of(compiled) == calls_of(finished) != []
         assert compiled.parts[1] == finished.parts[1]
         assert (compiled.scratch_itemsize, compiled.sized_scratch) == (finished.scratch_itemsize, finished.sized_scratch)
@@ -125,16 +124,16 @@ def test_code_that_is_loaded_twice_is_no_other_code(lowered):
 
 
 def test_what_a_task_depends_on_is_in_its_name(of):
-    task, idle, kinds, dtype, buckets, each_round = of
-    names = [
-        name_lowered(*of),
-        name_lowered(atos.task(workload=visit.workload)(lambda_of_package()), idle, kinds, dtype, buckets, each_round),
-        name_lowered(task, visit.body, kinds, dtype, buckets, each_round),
-        name_lowered(task, idle, kinds[::-1], dtype, buckets, each_round),
-        name_lowered(task, idle, kinds, np.dtype("u8"), buckets, each_round),
-        name_lowered(task, idle, kinds, dtype, True, each_round),
-        name_lowered(task, idle, kinds, dtype, buckets, visit.body),
+    other = atos.task(workload=visit.workload)(lambda_of_package())
+    changes = [
+        {"task": other},
+        {"idle": visit.body},
+        {"kinds": of.kinds[::-1]},
+        {"item_dtype": np.dtype("u8")},
+        {"buckets": True},
+        {"each_round": visit.body},
     ]
+    names = [name_in_archive(replace(of, **change)) for change in ({}, *changes)]
     assert None not in names
     assert len(set(names)) == len(names)
 
@@ -148,7 +147,7 @@ def test_tasks_of_users_have_no_name(of):
     def mine(worker, v, i, *args):
         worker.push(v)
 
-    assert name_lowered(mine, *of[1:]) is None
+    assert name_in_archive(replace(of, task=mine)) is None
 
 
 @pytest.fixture
@@ -157,7 +156,7 @@ def found(path, of):
 
     def find():
         forget()
-        return find_lowered(cpu.abi(), *of) is not None
+        return find_lowered(of, cpu.abi()) is not None
 
     assert find()
     return find
@@ -235,23 +234,23 @@ def test_names_are_the_same_in_another_process(of):
     code = f"""if True:
         import sys
         sys.path[:0] = [{str(ROOT / "tests")!r}, {str(Path(__file__).parent)!r}]
-        from test_lowered_tasks import atos, GRAPH, launches_of, name_lowered
-        print(name_lowered(*launches_of(lambda: atos.bfs(GRAPH, 0, direction="push"))[0]))
+        from test_lowered_tasks import atos, GRAPH, specs_of, name_in_archive
+        print(name_in_archive(specs_of(lambda: atos.bfs(GRAPH, 0, direction="push"))[0]))
     """
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == name_lowered(*of)
+    assert done.stdout.strip() == name_in_archive(of)
 
 
 def test_tasks_are_collected_as_they_are_compiled(path, of, compiled):
     path.unlink()
-    with prelink.lowered_tasks() as table:
+    with collected_tasks() as table:
         atos.bfs(GRAPH, 0, direction="push")
     assert compiled == []
-    assert list(table) == [name_lowered(*of)]
+    assert list(table) == [name_in_archive(of)]
     write_archive(path, archive_key(cpu.abi()), table)
     forget()
-    assert find_lowered(cpu.abi(), *of) == list(next(iter(table.values())))
+    assert find_lowered(of, cpu.abi()) == list(next(iter(table.values())))
 
 
 def test_an_archive_is_current_under_its_key_alone(path):

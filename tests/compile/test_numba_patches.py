@@ -17,6 +17,7 @@ from test_arguments import FakeArray
 import atos_py as atos
 from atos_py.compile.arguments import describe
 from atos_py.compile.codegen import numba_private
+from atos_py.compile.spec import ProgramSpec
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 
@@ -100,7 +101,7 @@ def test_helpers_are_no_machine_code_of_their_own(monkeypatch):
         with monkeypatch.context() as patched:
             true = codegen.JITCodeLibrary._finalize_specific
             patched.setattr(codegen.JITCodeLibrary, "_finalize_specific", lambda self: names.append(self.name) or true(self))
-            target_cpu.compile_cpu(calls_helpers, None, (describe(FakeArray(np.zeros(4))),), np.dtype(np.uint32))
+            target_cpu.compile_cpu(ProgramSpec(calls_helpers, None, (describe(FakeArray(np.zeros(4))),), np.dtype(np.uint32)))
         return names
 
     compiled()  # which starts what Numba has for itself
@@ -232,8 +233,8 @@ def test_the_lowering_at_hand_is_known():
 
     kinds = (describe(FakeArray(np.zeros(4))),)
     for code in (
-        target_cpu.compile_cpu(divides, None, kinds, np.dtype(np.uint32), debug=True),
-        target_cuda.compile_cuda(divides, None, kinds, np.dtype(np.uint32), (9, 0), debug=True),
+        target_cpu.compile_cpu(ProgramSpec(divides, None, kinds, np.dtype(np.uint32), debug=True)),
+        target_cuda.compile_cuda(ProgramSpec(divides, None, kinds, np.dtype(np.uint32), debug=True), (9, 0)),
     ):
         assert code.checks is not None
         sites = {(site.kind, site.function) for site in code.checks.sites}

@@ -16,6 +16,7 @@ from pairwise import pairwise
 
 import atos_py as atos
 from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
 
 TYPES = ["bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float32", "float64"]
 RESULTS = (np.int64, np.uint64, np.float64, np.bool_)  # where they are stored
@@ -315,7 +316,9 @@ def test_the_same_types_for_gpus(dtypes, debug):
 
     arrays = [np.zeros(2, dtype) for dtype in dtypes] + [np.zeros((2, 2), dtype) for dtype in RESULTS]
     kinds = tuple(describe(FakeArray(array)) for array in arrays)
-    assert compile_cuda(make_task(*dtypes, cases_of(*dtypes)), None, kinds, np.dtype(np.uint32), (9, 0), debug=debug).modules
+    assert compile_cuda(
+        ProgramSpec(make_task(*dtypes, cases_of(*dtypes)), None, kinds, np.dtype(np.uint32), debug=debug), (9, 0)
+    ).modules
 
 
 def test_remainders_for_gpus_are_exact(monkeypatch):
@@ -337,7 +340,7 @@ def test_remainders_for_gpus_are_exact(monkeypatch):
         y[0] = divmod(y[1], y[2])[0]
 
     kinds = tuple(describe(FakeArray(np.zeros(3, dtype))) for dtype in (np.float64, np.float32))
-    target_cuda.compile_cuda(atos.task(remainders), None, kinds, np.dtype(np.uint32), (9, 0))
+    target_cuda.compile_cuda(ProgramSpec(atos.task(remainders), None, kinds, np.dtype(np.uint32)), (9, 0))
     text = "\n".join(seen)
     assert " frem " not in text
     assert 'call double @"__nv_fmod"' in text

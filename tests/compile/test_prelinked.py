@@ -18,11 +18,14 @@ from atos_py.algorithms.bfs.tasks import visit, visit_within
 from atos_py.algorithms.coloring import assign, check
 from atos_py.compile import linker as link
 from atos_py.compile import prelinked
-from atos_py.compile.archive import hash_sources, write_archive
+from atos_py.compile.archive import hash_sources, name_in_archive, write_archive
 from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Tasks
 from atos_py.compile.linker import LinkedKernel, freeze, thaw
+from atos_py.compile.recorder import recorded_programs
+from atos_py.compile.spec import ProgramSpec
 from atos_py.compile.vector_access import load4, store4
+from atos_py.support import memory_cache
 from atos_py.tools import prelink
 
 KERNEL = LinkedKernel(b"\x7fELF" + bytes(100), "atos_kernel", 2, 0, False, 38, 0, 0, 16, "", sized_scratch=(3, 4))
@@ -30,11 +33,10 @@ GRAPH = atos.Graph._make([*(FakeArray(np.zeros(2, dtype), True) for dtype in ("i
 DEPTH = FakeArray(np.zeros(2, "u4"), False)
 KINDS = tuple(map(describe, (GRAPH, DEPTH)))
 U4 = np.dtype("u4")
-OPTIONS = None, False, None, False  # of registers, buckets, each_round, mailbox
 
 
-def name_of(task, kinds=KINDS, dtype=U4, worker="cta", options=OPTIONS):
-    return prelinked.name_prelinked(task, None, kinds, dtype, worker, *options)
+def name_of(task, kinds=KINDS, dtype=U4, worker="cta", **options):
+    return name_in_archive(ProgramSpec(task, None, kinds, dtype, worker, **options))
 
 
 @pytest.fixture
@@ -50,7 +52,7 @@ def archive(tmp_path, monkeypatch):
 
 def find():
     prelinked._kernels.cache_clear()
-    return prelinked.find_prelinked((9, 0), visit, None, KINDS, U4, "cta", *OPTIONS)
+    return prelinked.find_prelinked(ProgramSpec(visit, None, KINDS, U4), (9, 0))
 
 
 def test_a_kernel_comes_back_from_the_archive(archive):
@@ -63,10 +65,10 @@ def test_what_a_kernel_depends_on_is_in_its_name():
         name_of(visit, kinds=KINDS[::-1]),
         name_of(visit, dtype=np.dtype("u8")),
         name_of(visit, worker="warp"),
-        name_of(visit, options=(40, False, None, False)),
-        name_of(visit, options=(None, True, None, False)),
-        name_of(visit, options=(None, False, visit.body, False)),
-        name_of(visit, options=(None, False, None, True)),
+        name_of(visit, max_registers=40),
+        name_of(visit, buckets=True),
+        name_of(visit, each_round=visit.body),
+        name_of(visit, mailbox=True),
         name_of(atos.task(workload=visit_within.workload)(visit.body)),
         name_of(assign),
         name_of(Tasks((assign, check))),
@@ -83,7 +85,7 @@ def test_kernels_with_words_of_tasks_have_names(word):
     def use(worker, v, array):
         word(array, v)
 
-    assert link._name(atos.Task(use), None, KINDS, U4, ()) is not None
+    assert ProgramSpec(atos.Task(use), None, KINDS, U4).fingerprint() is not None
 
 
 def test_names_are_the_same_in_another_process():
@@ -135,7 +137,7 @@ def test_settings_of_numba_count_for_kernels_that_are_compiled(archive, monkeypa
 
 
 def test_other_gpus_have_none(archive):
-    assert prelinked.find_prelinked((8, 0), visit, None, KINDS, U4, "cta", *OPTIONS) is None
+    assert prelinked.find_prelinked(ProgramSpec(visit, None, KINDS, U4), (8, 0)) is None
 
 
 def test_a_prelinked_kernel_takes_no_compiler(archive, monkeypatch):
@@ -143,25 +145,25 @@ def test_a_prelinked_kernel_takes_no_compiler(archive, monkeypatch):
         raise AssertionError("compiled")
 
     monkeypatch.setattr(link, "_compiled", compiled)
-    monkeypatch.setattr(link, "_memory", {})
+    memory_cache.forget()
     monkeypatch.setattr(link, "read_entry", lambda name: None)
     prelinked._kernels.cache_clear()
     if not any(link.CORE_DIR.glob("core_*.fatbin")):
         pytest.skip("the core was built without GPU support")
-    assert link.cubin.__wrapped__(visit, None, KINDS, U4, "cta", (9, 0)) == KERNEL
+    assert link.cubin(ProgramSpec(visit, None, KINDS, U4), (9, 0)) == KERNEL
     with pytest.raises(AssertionError, match="compiled"):
-        link.cubin.__wrapped__(visit, None, KINDS, U4, "warp", (9, 0))
+        link.cubin(ProgramSpec(visit, None, KINDS, U4, "warp"), (9, 0))
 
 
 def test_launches_of_a_call_are_recorded_with_the_choices_of_a_gpu():
     graph = atos.generate.rmat(10, 16, device="cpu")
-    with prelink.recorded_launches() as launches:
+    with recorded_programs() as specs:
         atos.bfs(graph, 0)
-        assert [launch[0].name for launch in launches][-1] == "visit"
+        assert [spec.task.name for spec in specs][-1] == "visit"
         with prelink.as_a_gpu_chooses():
             atos.bfs(graph, 0)
-        tasks = [launch[0].name for launch in launches]
+        tasks = [spec.task.name for spec in specs]
         atos.bfs(atos.generate.road(9, device="cpu"), 0)
     assert "expand, pull, list_level" in tasks
-    assert len(launches) == len(tasks)
-    assert None not in [prelinked.name_prelinked(*prelink.arguments_of(launch)) for launch in launches]
+    assert len(specs) == len(tasks)
+    assert None not in list(map(name_in_archive, specs))

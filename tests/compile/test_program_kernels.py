@@ -11,6 +11,7 @@ from atos_py.compile import linker as link
 from atos_py.compile.arguments import PoolArgument, QueueKind, describe
 from atos_py.compile.first_limits import spills_allowed
 from atos_py.compile.kinds import Tasks
+from atos_py.compile.spec import ProgramSpec
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
@@ -53,7 +54,7 @@ def test_kernels_spill_little(name):
     task, args, worker = KERNELS[name]
     kinds = tuple(arg if isinstance(arg, QueueKind) else describe(arg) for arg in args)
     each_round = survey_propagation.settle if name == "sweep" else None
-    found = link.cubin(task, None, kinds, np.dtype("u4"), worker, (9, 0), each_round=each_round)
+    found = link.cubin(ProgramSpec(task, None, kinds, np.dtype("u4"), worker, each_round=each_round), (9, 0))
     assert max(found.spill_bytes, found.stack_bytes) <= spills_allowed(task, each_round)
     assert 16 <= found.registers <= 64
 
@@ -65,7 +66,7 @@ def test_mesh_refinement_has_its_lists_in_local_memory_and_nothing_else():
         Tasks((mesh_refinement.begin, mesh_refinement.plan, mesh_refinement.refine)),
     )
     for worker in ("thread", "warp", "cta"):
-        found = link.cubin(tasks, None, kinds, mesh_refinement.ITEM, worker, (9, 0))
+        found = link.cubin(ProgramSpec(tasks, None, kinds, mesh_refinement.ITEM, worker), (9, 0))
         assert found.spill_bytes == 0
         assert 3 * 4 * mesh_refinement.MOST <= found.stack_bytes <= 3 * 4 * mesh_refinement.MOST + 16
         assert found.registers <= 96

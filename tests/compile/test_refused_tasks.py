@@ -20,6 +20,7 @@ pytest.importorskip("numba.cuda")
 pytest.importorskip("cuda.core")
 
 from atos_py.compile.codegen.target_cuda import compile_cuda
+from atos_py.compile.spec import ProgramSpec
 
 CC = (9, 0)
 
@@ -523,7 +524,7 @@ def test_what_cannot_be_compiled_is_explained(target, task, argument, reason, so
     task = task if isinstance(task, atos.Task) else atos.task(task)
     given = (task, None, (describe(argument),), np.dtype(np.uint32))
     with pytest.raises(TaskCompileError) as caught:
-        compile_cpu(*given) if target == "cpu" else compile_cuda(*given, CC)
+        compile_cpu(ProgramSpec(*given)) if target == "cpu" else compile_cuda(ProgramSpec(*given), CC)
     message = str(caught.value)
     assert reason in message
     assert f"task {task.name!r}" in message
@@ -542,7 +543,7 @@ def field_as_index(worker, item, x):
 def test_a_field_as_an_index_is_explained(target, items):
     given = (atos.task(field_as_index), None, (describe(array("f8")),), np.dtype(items))
     with pytest.raises(TaskCompileError, match=r"the text .vertex. is used as an index; .* as in item.vertex\n.*item\["):
-        compile_cpu(*given) if target == "cpu" else compile_cuda(*given, CC)
+        compile_cpu(ProgramSpec(*given)) if target == "cpu" else compile_cuda(ProgramSpec(*given), CC)
 
 
 class Thing:
@@ -597,7 +598,7 @@ def test_what_python_has_and_tasks_have_not(target, source, reason, monkeypatch)
     exec(compile("".join(lines), "<plain>", "exec"), variables)
     given = (atos.task(variables["body"]), None, (describe(array("f8")),), np.dtype(np.uint32))
     with pytest.raises(TaskCompileError) as caught:
-        compile_cpu(*given) if target == "cpu" else compile_cuda(*given, CC)
+        compile_cpu(ProgramSpec(*given)) if target == "cpu" else compile_cuda(ProgramSpec(*given), CC)
     message = str(caught.value)
     assert reason in message
     assert line.strip() in message
@@ -611,7 +612,7 @@ def test_a_record_is_pushed_as_a_tuple_of_its_fields():
     with pytest.raises(
         TaskCompileError, match=r"worker\.push takes a tuple of 2 numbers here, the fields of the queue's items"
     ):
-        compile_cpu(atos.task(body), None, (), np.dtype([("vertex", "u4"), ("distance", "f4")]))
+        compile_cpu(ProgramSpec(atos.task(body), None, (), np.dtype([("vertex", "u4"), ("distance", "f4")])))
 
 
 def test_an_idle_function_is_checked_too():
@@ -619,7 +620,7 @@ def test_an_idle_function_is_checked_too():
         pass
 
     with pytest.raises(TaskCompileError, match=r"the idle function body\(worker, v\) takes 2 arguments, .* gives it 1: worker"):
-        compile_cpu(atos.task(body), body, (), np.dtype(np.uint32))
+        compile_cpu(ProgramSpec(atos.task(body), body, (), np.dtype(np.uint32)))
 
 
 def takes_an_element_of_none(worker, v, graph, x):

@@ -13,6 +13,7 @@ from small_graphs import graphs, triples
 
 import atos_py as atos
 from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
 from atos_py.graph import derived
 from atos_py.graph.edge_passes import write_offset
 from atos_py.graph.simplify import combine_run, mark_runs, simplify_on_gpu, write_keys, write_runs
@@ -176,5 +177,5 @@ def test_the_tasks_for_gpus_spill_nothing(task: atos.Task, args: tuple[Any, ...]
     link = pytest.importorskip("atos_py.compile.linker")
     if not any(link.CORE_DIR.glob("core_*.fatbin")):
         pytest.skip("the core was built without GPU support")
-    found = link.cubin(task, None, tuple(map(describe, (9, *args))), np.dtype("u4"), "cta", (9, 0))
+    found = link.cubin(ProgramSpec(task, None, tuple(map(describe, (9, *args))), np.dtype("u4")), (9, 0))
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)

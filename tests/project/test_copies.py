@@ -113,6 +113,10 @@ REFUSED: dict[type, tuple[Callable[[], Any], str]] = {
     atos.OwnedArray: (lambda: atos.full(2, 1, partition=parts(), placement="owned"), "to_numpy()"),
     atos.Partition: (parts, "copy the graph"),
     atos.PartitionedArray: (lambda: atos.full(2, 1, partition=parts()), "to_numpy()"),
+    atos.PreparedLaunch: (
+        lambda: atos.Queue(4, device="cpu").prepare(keep, atos.zeros(4, device="cpu")),
+        "call queue.prepare again",
+    ),
     atos.Queue: (lambda: atos.Queue(4, device="cpu"), "save(path)"),
     atos.Run: (started, "wait()"),
     distributed.HostArray: (lambda: over_hosts(lambda group: atos.full(2, 1, partition=edges().partition())), "to_numpy()"),

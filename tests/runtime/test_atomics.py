@@ -16,6 +16,7 @@ import atos_py as atos
 from atos_py.compile.arguments import describe
 from atos_py.compile.codegen import lower_atomics
 from atos_py.compile.codegen.target_cpu import compile_cpu
+from atos_py.compile.spec import ProgramSpec
 from atos_py.errors import TaskError
 
 SMALL = ["int8", "uint8", "int16", "uint16"]
@@ -98,7 +99,7 @@ def test_operations_on_the_word_around_an_element_are_numpys(monkeypatch, dtype)
     rng, limits = np.random.default_rng(0), np.iinfo(dtype)
 
     kinds = tuple(describe(FakeArray(np.zeros(1, kind))) for kind in (dtype, "i8", "i8", dtype, dtype))
-    code = compile_cpu(atos.task(one_by_one.body), None, kinds, np.dtype("u4"))
+    code = compile_cpu(ProgramSpec(atos.task(one_by_one.body), None, kinds, np.dtype("u4")))
     for size in range(1, 9):
         start, values = (rng.integers(limits.min, limits.max, n, dtype, endpoint=True) for n in (size, 300))
         operations, places = rng.integers(0, len(OPERATIONS), 300), rng.integers(0, size, 300)

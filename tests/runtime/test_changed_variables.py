@@ -15,8 +15,9 @@ import pytest
 import atos_py as atos
 from atos_py import acc, features
 from atos_py.compile import linker
-from atos_py.compile.versions import current_version
+from atos_py.compile.versions import versions_of
 from atos_py.errors import TaskCompileError
+from atos_py.support import memory_cache
 
 SOURCE = """
 def helper(x):
@@ -222,8 +223,8 @@ def test_variables_of_functions_of_features_and_of_programs():
 
 def test_a_value_that_returns_finds_its_program(monkeypatch):
     compiled: list[str] = []
-    true = linker.native.__wrapped__
-    monkeypatch.setattr(linker, "native", lambda task, *rest: compiled.append(task.name) or true(task, *rest))
+    true = linker.native
+    monkeypatch.setattr(linker, "native", lambda spec: compiled.append(spec.task.name) or true(spec))
     names = space("N", N=2)
     found = []
     for value in (2, 7, 2, 7, 2):
@@ -241,22 +242,18 @@ def test_a_value_that_returns_finds_its_program(monkeypatch):
 def test_a_new_process_finds_the_programs_of_both_values(monkeypatch, tmp_path):
     from atos_py.compile.codegen import target_cpu
 
-    def forget() -> None:
-        linker._memory.clear()
-        linker.native.cache_clear()
-
     compiled: list[str] = []
     true = target_cpu.compile_cpu
     monkeypatch.setenv("ATOS_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(target_cpu, "compile_cpu", lambda task, *rest: compiled.append(task.name) or true(task, *rest))
+    monkeypatch.setattr(target_cpu, "compile_cpu", lambda spec: compiled.append(spec.task.name) or true(spec))
     for _ in range(2):
-        forget()
+        memory_cache.forget()
         names = space("N", N=2)
         assert result_of(names["task"]) == 2
         names["N"] = 7
         assert result_of(names["task"]) == 7
         assert len(compiled) == 2
-    forget()
+    memory_cache.forget()
 
 
 def test_a_variable_that_comes_after_a_launch_that_failed():
@@ -293,8 +290,8 @@ def test_a_large_array_that_a_task_does_not_use():
 
 def test_what_has_not_changed_is_the_same_version():
     names = space("N + m.N + helper(item) + T[0] + len(out)", N=2, m=module(N=1), T=np.arange(2))
-    assert current_version(names["task"]) is current_version(names["task"])
+    assert versions_of(names["task"]).current() is versions_of(names["task"]).current()
     names["unused"] = 1
     names["N"] = 2
-    assert current_version(names["task"]) is current_version(names["task"])
-    assert current_version(atos.task(names["body"])) is not current_version(names["task"])
+    assert versions_of(names["task"]).current() is versions_of(names["task"]).current()
+    assert versions_of(atos.task(names["body"])).current() is not versions_of(names["task"]).current()

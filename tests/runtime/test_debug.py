@@ -20,6 +20,7 @@ import atos_py as atos
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.codegen.target_cpu import compile_cpu
+from atos_py.compile.spec import ProgramSpec
 from atos_py.core.library import check, lib
 from atos_py.errors import DeviceFaultError, InvalidArgumentError, TaskCompileError, TaskError
 
@@ -372,7 +373,7 @@ KINDS = tuple(map(describe, [FakeArray(np.zeros(1, np.int32), False)] * 2))
 
 def test_nothing_is_left_of_checks_without_debug_on_the_cpu():
     plain, checked, without = (
-        compile_cpu(task, None, KINDS, np.dtype("u4"), debug).assembly
+        compile_cpu(ProgramSpec(task, None, KINDS, np.dtype("u4"), debug=debug)).assembly
         for task, debug in ((tasks.checked_or_not, False), (tasks.checked_or_not, True), (tasks.never_checked, False))
     )
     assert "atos_fail" in checked
@@ -387,9 +388,10 @@ def test_nothing_is_left_of_checks_without_debug_on_the_gpu(name):
     pytest.importorskip("cuda.core")
     if not any(link.CORE_DIR.glob("core_*.fatbin")):
         pytest.skip("the core was built without GPU support")
-    with_checks = link.cubin(tasks.checked_or_not, None, KINDS, np.dtype("u4"), name, (9, 0), None, True)
+    with_checks = link.cubin(ProgramSpec(tasks.checked_or_not, None, KINDS, np.dtype("u4"), name, debug=True), (9, 0))
     plain, without = (
-        link.cubin(task, None, KINDS, np.dtype("u4"), name, (9, 0)) for task in (tasks.checked_or_not, tasks.never_checked)
+        link.cubin(ProgramSpec(task, None, KINDS, np.dtype("u4"), name), (9, 0))
+        for task in (tasks.checked_or_not, tasks.never_checked)
     )
     assert plain.code == without.code
     assert plain.shared_bytes == 0

@@ -12,6 +12,7 @@ from shared_tasks import launch
 
 import atos_py as atos
 from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
 from atos_py.errors import TaskCompileError
 
 PAIRS = 2000
@@ -168,7 +169,7 @@ def test_ptx_has_fences_where_the_order_asks_for_them():
                 return _compile(texts, **options)
 
             patch.setattr(target_cuda.nvvm, "compile_ir", watch)
-            target_cuda.compile_cuda(atos.task(variables["add"]), None, kinds, np.dtype(np.uint32), (9, 0))
+            target_cuda.compile_cuda(ProgramSpec(atos.task(variables["add"]), None, kinds, np.dtype(np.uint32)), (9, 0))
         assert "\n".join(seen).count('call void @"atos_fence"') == calls
 
 
@@ -178,7 +179,7 @@ def ir_of(function) -> str:
 
     from atos_py.compile.codegen.target_cpu import lower_cpu
 
-    *_, bitcode = lower_cpu(atos.task(function), None, (describe(atos.full(2, 1)),), np.dtype(np.uint32), False, None)
+    *_, bitcode = lower_cpu(ProgramSpec(atos.task(function), None, (describe(atos.full(2, 1)),), np.dtype(np.uint32)))
     return str(llvmlite.binding.parse_bitcode(bitcode))
 
 

@@ -15,6 +15,7 @@ import atos_py as atos
 from atos_py.compile.arguments import describe
 from atos_py.compile.codegen import lower_atomics
 from atos_py.compile.codegen.target_cpu import compile_cpu
+from atos_py.compile.spec import ProgramSpec
 from atos_py.errors import InvalidArgumentError, TaskCompileError, TaskError
 
 NUMBERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"]
@@ -118,7 +119,7 @@ def test_elements_of_every_type(monkeypatch, dtype, checked, in_words):
         values = values[np.argsort(np.arange(steps) + rng.uniform(0, 30, steps))]  # falling, but for some
     places = rng.integers(0, size, steps)
     kinds = tuple(describe(FakeArray(np.zeros(1, kind))) for kind in (dtype, "i8", dtype, "?"))
-    code = compile_cpu(atos.task(one_by_one), None, kinds, np.dtype("i8"), debug=checked)
+    code = compile_cpu(ProgramSpec(atos.task(one_by_one), None, kinds, np.dtype("i8"), debug=checked))
     array, lowered, harness = start.copy(), np.zeros(steps, bool), Harness(np.int64)
     harness.run(code, [0], *map(FakeArray, (array, places, values, lowered)))
     expected = []
@@ -229,7 +230,7 @@ def test_checks(devices):
 
 
 def compiled(task: Any, array: np.ndarray, dtype: Any = np.uint32, readonly: bool = False) -> Any:
-    return compile_cpu(atos.task(task), None, (describe(FakeArray(array, readonly)),), np.dtype(dtype))
+    return compile_cpu(ProgramSpec(atos.task(task), None, (describe(FakeArray(array, readonly)),), np.dtype(dtype)))
 
 
 ONE = np.zeros(2, np.int32)

@@ -12,6 +12,7 @@ from fake_arrays import array
 
 import atos_py as atos
 from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
 from atos_py.errors import TaskCompileError
 
 pytest.importorskip("numba.cuda")
@@ -125,7 +126,7 @@ def test_tasks_compute_what_python_computes(function, debug):
 def test_they_compile_for_gpus(function):
     from atos_py.compile.codegen.target_cuda import compile_cuda
 
-    assert compile_cuda(atos.task(function), None, (describe(array("f8")),), np.dtype("u4"), (9, 0)).modules
+    assert compile_cuda(ProgramSpec(atos.task(function), None, (describe(array("f8")),), np.dtype("u4")), (9, 0)).modules
 
 
 def test_other_code_of_numba_is_compiled_as_before():
@@ -231,7 +232,7 @@ def test_what_is_refused_says_what_to_change(function, reason, target):
 
     given = atos.task(function), None, (describe(array("f8")),), np.dtype("u4")
     with pytest.raises(TaskCompileError, match=f"(?s){reason}"):
-        compile_cpu(*given) if target == "cpu" else compile_cuda(*given, (9, 0))
+        compile_cpu(ProgramSpec(*given)) if target == "cpu" else compile_cuda(ProgramSpec(*given), (9, 0))
 
 
 @pytest.mark.parametrize("role", ["idle", "each_round"])

@@ -21,6 +21,7 @@ from atos_py.errors import (
     TaskError,
     UnsupportedTypeError,
 )
+from atos_py.runtime.launch_plan import LaunchPlan
 
 
 def plan(v, forest, counts, other):
@@ -290,14 +291,14 @@ def test_kinds_that_the_other_queue_gets_before_the_launch_are_noticed(device, m
 
     queue, other = atos.Queue(10, device=device), atos.Queue(10, device=device)
     queue.push(3)
-    real = queue._core.for_launch
+    real = LaunchPlan.make_ready
 
-    def for_launch(tasks):
+    def make_ready(*args):
         if len(other) == 0:
             other.push(1, task=send)  # as another thread might
-        return real(tasks)
+        return real(*args)
 
-    monkeypatch.setattr(queue._core, "for_launch", for_launch)
+    monkeypatch.setattr(LaunchPlan, "make_ready", make_ready)
     with pytest.raises(InvalidArgumentError, match="tells the items of several tasks apart"):
         queue.launch_warp(send, other)
     assert (queue.peek().tolist(), other.peek().tolist()) == ([3], [1])

@@ -12,7 +12,7 @@ import pytest
 
 import atos_py as atos
 from atos_py.core.library import ffi
-from atos_py.runtime import launch
+from atos_py.runtime import launch_plan
 from atos_py.runtime.launch_options import LaunchConfig, LaunchOptions
 
 ROOT = Path(__file__).parents[2]
@@ -78,7 +78,7 @@ def test_defaults():
     for worker, fetch_size in (("thread", 1), ("warp", 32), ("cta", 128)):
         config = LaunchConfig.from_options(worker, cpu, {})
         assert (config.worker, config.fetch_size, config.num_threads, config.num_blocks) == (worker, fetch_size, 1, 0)
-        assert (config.persistent, config.barrier, config.sample_interval, config.timeout) == (True, False, 0, None)
+        assert (config.persistent, config.barrier, config.sample_interval) == (True, False, 0)
     config = LaunchConfig.from_options("cta", atos.Device("cuda", 0), {"trace": 2.5})
     assert (config.num_threads, config.sample_interval) == (256, 2500)
 
@@ -91,8 +91,14 @@ def test_what_is_checked_does_not_change():
 
 
 def test_options_that_were_checked_are_kept_by_value_and_type(monkeypatch):
+    @atos.task
+    def nothing(worker, v):
+        pass
+
+    queue = atos.Queue(1, device="cpu")
+
     def config(**options):
-        return LaunchConfig.from_options("cta", atos.Device("cpu"), options)
+        return queue.prepare(nothing, **options)._plan.config
 
     assert config(persistent=True, fetch_size=3) is config(persistent=True, fetch_size=3)
     assert config(fetch_size=3) is not config(fetch_size=4)
@@ -101,7 +107,7 @@ def test_options_that_were_checked_are_kept_by_value_and_type(monkeypatch):
             config(persistent=equal)
     assert config(local_items=True).local_items is None
     assert config(local_items=1).local_items == 1
-    assert config(timeout=1.0) is not config(timeout=1.0)  # which would be one for each launch
+    assert config(timeout=1.0) is config(timeout=2.0) is config()  # which would be one for each launch
     monkeypatch.setenv("ATOS_DEBUG", "1")
     assert config().debug
     monkeypatch.setenv("ATOS_DEBUG", "0")
@@ -152,7 +158,7 @@ def test_every_field_is_filled_by_its_name(monkeypatch):
         pass
 
     fields = Fields()
-    monkeypatch.setattr(launch, "ffi", fields)
+    monkeypatch.setattr(launch_plan, "ffi", fields)
     queue = atos.Queue(1, device="cpu")
     queue.launch_cta(nothing, fetch_size=7)
     assert list(fields.given) == [name for name, _ in ffi.typeof("atos_launch").fields]

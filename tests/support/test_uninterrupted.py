@@ -13,6 +13,7 @@ import pytest
 import atos_py as atos
 from atos_py.compile import host_kernel_cache as numba_cache
 from atos_py.compile import host_kernels as parallel
+from atos_py.compile.spec import ProgramSpec
 from atos_py.support.uninterrupted import uninterrupted
 
 ONE, OTHER = signal.SIGUSR1, signal.SIGUSR2
@@ -115,10 +116,10 @@ def test_a_signal_while_a_task_is_compiled(monkeypatch):
     compiled: list[str] = []
     original = cpu.compile_cpu
 
-    def compile_cpu(task: atos.Task, *rest: Any) -> Any:
-        code = original(task, *rest)
+    def compile_cpu(spec: ProgramSpec) -> Any:
+        code = original(spec)
         signal.raise_signal(ONE)
-        compiled.append(task.name)
+        compiled.append(spec.task.name)
         return code
 
     # Where Numba's errors become ours, and so would what a handler raises.

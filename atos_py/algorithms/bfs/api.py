@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arrays.array import Array, to_host
+from ...arrays.array import Array, new_array, to_host
 from ...arrays.array_library import as_library
 from ...arrays.filled import full
+from ...arrays.memory import fill_elements
 from ...core.devices import Device
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
@@ -23,6 +24,7 @@ from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ...support.validation import check_bool
 from ..arguments import check_call, check_cutoff, check_no_each_round, check_sources, check_target, largest_whole
+from ..kept_launches import take_queue
 from ..launch_sequence import LaunchSequence
 from ..on_one_device import as_graph_on_one_device
 from ..over_hosts import refuse_over_hosts
@@ -192,23 +194,30 @@ def bfs(
             check_no_each_round("bfs", launch_options)
         ways = way, by_level, follows
         return BFSResult(*bfs_over(graph, source, ways, target, cutoff, parents, capacity, worker, launch_options))
-    limit = largest_whole(check_cutoff(cutoff), int(UNREACHED))
-    target = check_target(target, graph.num_vertices)
+    n, device = graph.num_vertices, graph.device
+    limit = int(UNREACHED) if cutoff is None else largest_whole(check_cutoff(cutoff), int(UNREACHED))
+    if target is not None:
+        target = check_target(target, n)
     chosen = worker is not None or not SCHEDULE.isdisjoint(launch_options)
+    is_large = has_many_edges(graph)
     follows = direction is None and not chosen and pays_to_follow(graph)
-    by_level = pushes_by_level(graph, chosen, launch_options)
-    direction = choose_direction(graph, direction, chosen)
+    by_level = is_large and pushes_by_level(graph, chosen, launch_options)
+    direction = "push" if direction is None and not is_large else choose_direction(graph, direction, chosen)
     if direction == "auto":
         check_no_each_round("bfs", launch_options)
     worker = worker or "cta"
-    parents = check_bool("parents", parents)
-    n = graph.num_vertices
+    if parents is not False:
+        parents = check_bool("parents", parents)
     room, dtype = 2 * n if capacity is None else capacity, mixed_item_dtype(n)
     sources = check_sources(source, n).astype(dtype, copy=False)
-    if direction == "auto" and limit > 0:
-        queue = Queue._of_kinds(LEVEL_TASKS, room, dtype=dtype, device=graph.device)
-    else:
-        queue = Queue(room, dtype=dtype, device=graph.device)
+    of_levels = direction == "auto" and limit > 0
+
+    def make_queue() -> Queue:
+        if of_levels:
+            return Queue._of_kinds(LEVEL_TASKS, room, dtype=dtype, device=device)
+        return Queue(room, dtype=dtype, device=device)
+
+    queue = take_queue(graph, make_queue, launch_options, "bfs", worker, room, of_levels)
     launches = LaunchSequence("bfs", queue, launch_options, worker)
     depth = find_depths(graph, sources, direction, launches, target, limit, follows, by_level)
     stats = launches.total(None if direction == "push" else "direction_optimizing")
@@ -216,7 +225,11 @@ def bfs(
     if parents:
         parent = _find_parents(graph, depth, launches)
         stats = launches.total(stats.task, like=stats)
-    return BFSResult(as_library(depth, graph.library), stats, None if parent is None else as_library(parent, graph.library))
+    launches.finish()
+    library = graph.library
+    if library is None:
+        return BFSResult(depth, stats, parent)
+    return BFSResult(as_library(depth, library), stats, None if parent is None else as_library(parent, library))
 
 
 def has_many_edges(graph: Graph) -> bool:
@@ -273,9 +286,11 @@ def find_depths(
 
 def zero_at(sources: NDArray[Any], n: int, unreached: Any, device: Device) -> Array:
     """Return an array of the type of `unreached` that is 0 at the sources, and that elsewhere."""
-    distance = full(n, unreached, dtype=unreached.dtype, device=device)
+    dtype = unreached.dtype
+    distance = new_array((n,), dtype, device, cleared=False)
     if len(sources) == 1:
-        distance[sources[0]] = unreached.dtype.type(0)
+        fill_elements(device, distance.pointer, unreached, n)
+        fill_elements(device, distance.pointer + int(sources[0]) * dtype.itemsize, dtype.type(0), 1)
     else:
         begin = np.full(n, unreached)
         begin[sources] = 0

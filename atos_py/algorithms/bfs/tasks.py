@@ -39,8 +39,8 @@ _HOPS = 2  # vertices along a path whose edges a group relaxes, one after the ot
 
 def pays_to_follow(graph: Graph) -> bool:
     """Whether a group of threads that reached a vertex is to go on with its edges: on meshes and road networks."""
-    few = graph.num_edges < FOLLOWED_DEGREE[graph.device.kind] * graph.num_vertices
-    return few and largest_degree(graph) <= _MOST_EDGES
+    most = FOLLOWED_DEGREE[graph.device.kind]
+    return most > 0 and graph.num_edges < most * graph.num_vertices and largest_degree(graph) <= _MOST_EDGES
 
 
 def degree(v, graph, depth):  # type: ignore[no-untyped-def]

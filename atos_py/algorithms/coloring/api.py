@@ -157,14 +157,14 @@ def color(
     hub_degree = _HUB_DEGREE[device.kind]
     hubs_first = worker is None and not by_ranges and graph.num_edges >= hub_degree
 
-    def run_phases(hubs: Array | None) -> None:
+    def run_phases(hubs: Array | None, launches: LaunchSequence) -> None:
         for phase in _plan_phases(graph, sort_by_turn(graph, order, launches), worker, by_ranges, order, hubs):
             _run_phase(phase, graph, colors, launches, window, patience)
 
-    def plan() -> None:
+    def plan(launches: LaunchSequence) -> None:
         if hubs_first:
             find_hubs(graph, order, hub_degree, launches)
-        run_phases(asarray(np.arange(1, dtype=np.uint32), device=device) if hubs_first else None)
+        run_phases(asarray(np.arange(1, dtype=np.uint32), device=device) if hubs_first else None, launches)
         launches.over_vertices(largest_color, n, largest, colors)
 
     launches.compile_ahead((graph.indptr.dtype, order, by_ranges, hubs_first, window is None, patience), plan)
@@ -174,7 +174,7 @@ def color(
         if key not in known:
             known[key] = asarray(find_hubs(graph, order, hub_degree, launches), device=device)
         hubs = known[key]
-    run_phases(hubs)
+    run_phases(hubs, launches)
     stats = launches.total()  # before what only looks at the result
     launches.over_vertices(largest_color, n, largest, colors)
     return ColoringResult(as_library(colors, graph.library), int(largest[0]) + 1 if n else 0, stats)

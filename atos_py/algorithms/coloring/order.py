@@ -53,9 +53,7 @@ def sort_by_turn(graph: Graph, order: str, launches: LaunchSequence) -> Array | 
     n, device = graph.num_vertices, graph.device
     keys, vertices = empty(n, dtype=np.uint64, device=device), empty(n, dtype=np.uint32, device=device)
     launches.over_vertices(set_key, n, graph.indptr, ORDERS.index(order), keys)
-    if launches.planned is None:
-        keys = sort(keys)
-    launches.over_vertices(set_vertex, n, keys, vertices)
+    launches.over_vertices(set_vertex, n, sort(keys), vertices)
     return vertices
 
 

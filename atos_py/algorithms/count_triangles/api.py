@@ -207,13 +207,13 @@ def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options
     triangles, total = zeros(n, dtype=np.int64, device=device), zeros(1, dtype=np.int64, device=device)
     clustering = empty(n, dtype=np.float64, device=device)
 
-    def count(rows: Oriented) -> None:
+    def count(rows: Oriented, launches: LaunchSequence) -> None:
         arguments = size, rows, _PAIRS_MAX_LENGTH, triangles, total
         launches.launch(items, count_in_rows, *arguments, defaults={"shared_memory": table})
         launches.over_vertices(divide, n, rows.degree, triangles, clustering)
 
-    launches.compile_ahead(graph.indptr.dtype, lambda: count(divide_rows(undirected, launches)[0]))
-    count(oriented_rows(undirected, launches))
+    launches.compile_ahead(graph.indptr.dtype, lambda recorder: count(divide_rows(undirected, recorder)[0], recorder))
+    count(oriented_rows(undirected, launches), launches)
     counts, coefficients = (as_library(values, graph.library) for values in (triangles, clustering))
     return TriangleResult(int(total[0]), counts, coefficients, launches.total(count_in_rows.name, like=launches.runs[-2]))
 

@@ -238,7 +238,7 @@ def label_propagation(
     if worker == "thread" and device.kind == "cuda":
         scratch["num_threads"] = 64  # with a table each, more do not fit the shared memory of small GPUs
 
-    def launch_all() -> None:
+    def launch_all(launches: LaunchSequence) -> None:
         launches.over_vertices(begin_alone, n, graph.indptr, p)
         rounds: LaunchOptions = {"barrier": True, "each_round": end_step}
         launches.launch(items, propagate, graph._replace(weights=None), p, defaults=scratch, overrides=rounds)
@@ -246,7 +246,7 @@ def label_propagation(
         launches.over_vertices(rename, n, launches.totals, label, smallest)
 
     launches.compile_ahead(graph.indptr.dtype, launch_all)
-    launch_all()
+    launch_all(launches)
     _, converged, steps = map(int, state.to_numpy())
     stats = launches.total(propagate.name, like=launches.runs[1])
     return LabelResult(as_library(label, graph.library), int(launches.totals[0]), bool(converged), steps, stats)

@@ -141,11 +141,11 @@ def minimum_spanning_forest(
     # Where rows are long, threads of a small block wait for fewer others at the end of a range.
     blocks: LaunchOptions = {"num_threads": 128} if device.kind == "cuda" and graph.num_edges >= _DENSE * n else {}
 
-    def grow_trees() -> None:
+    def grow_trees(launches: LaunchSequence) -> None:
         rounds: LaunchOptions = {"barrier": True, **scratch}
         launches.launch(items, grow, size, THREAD_MAX_DEGREE[device.kind], graph, trees, defaults=blocks, overrides=rounds)
 
-    def gather_edges(hooked: NDArray[Any]) -> tuple[Array, Array]:
+    def gather_edges(hooked: NDArray[Any], launches: LaunchSequence) -> tuple[Array, Array]:
         places = np.zeros(hooked.size + 1, np.int64)
         np.cumsum(hooked, out=places[1:])
         found = array((int(places[-1]), 2), vertices), array(int(places[-1]), rows)
@@ -153,13 +153,13 @@ def minimum_spanning_forest(
         launches.launch(items, collect, *arguments, overrides=scratch)
         return found
 
-    def plan() -> None:
-        grow_trees()
-        gather_edges(np.zeros(len(items)))
+    def plan(launches: LaunchSequence) -> None:
+        grow_trees(launches)
+        gather_edges(np.zeros(len(items)), launches)
 
     launches.compile_ahead((rows, kind, graph.weights is None), plan)
-    grow_trees()
-    edges, edge_ids = gather_edges(trees.hooked.to_numpy())
+    grow_trees(launches)
+    edges, edge_ids = gather_edges(trees.hooked.to_numpy(), launches)
     weight = edge_ids.size if graph.weights is None else _total(sums.to_numpy())
     library = graph.library
     return SpanningForestResult(as_library(edges, library), as_library(edge_ids, library), weight, launches.total())

@@ -28,6 +28,7 @@ from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ...support.validation import as_dtype, as_host_array, check_bool, check_float
 from ..arguments import check_call, check_no_each_round
+from ..kept_launches import take_queue
 from ..launch_sequence import LaunchSequence
 from ..on_one_device import as_graph_on_one_device
 from ..over_devices import refuse_over
@@ -201,7 +202,12 @@ def pagerank(
     # Everything at once; where vertices are pushed while others run, as much again, since a claimed slot is not free.
     room = (2 if find == "push" else 1) * (n + len(mixed_ranges(n))) + 1
     most = room if capacity is None else None
-    queue = Queue(room if capacity is None else capacity, max_capacity=most, dtype=mixed_item_dtype(n), device=graph.device)
+    least, dtype_of_items = room if capacity is None else capacity, mixed_item_dtype(n)
+
+    def make_queue() -> Queue:
+        return Queue(least, max_capacity=most, dtype=dtype_of_items, device=graph.device)
+
+    queue = take_queue(graph, make_queue, launch_options, "pagerank", worker, least, most)
     launches = LaunchSequence("pagerank", queue, launch_options, worker)
     call = _Call(graph, launches, damping, strength, start, find, kind, tolerance - rounding)
     rank, bound = call.solve(jumps)
@@ -210,6 +216,7 @@ def pagerank(
     searches = sweep.name, push_marked.name, chebyshev_round.name
     search = [run for run in launches.runs if run.task in searches]
     stats = launches.total(task=find or "pagerank", like=search[-1] if search else None)
+    launches.finish()
     return PageRankResult(as_library(rank, graph.library), stats, bound + rounding)
 
 
@@ -283,7 +290,7 @@ class _Call(NamedTuple):
         if pulls:
             check_no_each_round("pagerank", launches.options)
 
-        def set_start(dangling: float, divide: bool, target: Array, factor: float = 1.0) -> None:
+        def set_start(launches: LaunchSequence, dangling: float, divide: bool, target: Array, factor: float = 1.0) -> None:
             per_vertex, per_edge = 1.0, 0.0
             if start is None and undirected and tolerance > 1e-5:
                 # Ranks are nearly in proportion to degrees; but not so in each of the small components.
@@ -291,7 +298,7 @@ class _Call(NamedTuple):
             ranks, scale = teleport if start is None else start, (factor * per_vertex, factor * per_edge)
             launches.over_vertices(set_ranks, n, graph.indptr, ranks, *scale, divide, target)
 
-        def pull(dangling: float, plan: tuple[GatherRanges, LongRows]) -> float | None:
+        def pull(launches: LaunchSequence, dangling: float, plan: tuple[GatherRanges, LongRows]) -> float | None:
             return chebyshev_pull.solve(
                 graph,
                 launches,
@@ -300,30 +307,31 @@ class _Call(NamedTuple):
                 rank,
                 tolerance,
                 plan=plan,
-                begin=lambda values, factor: set_start(dangling, True, values, factor),
+                begin=lambda values, factor: set_start(launches, dangling, True, values, factor),
                 any_scale=start is not None,
                 undirected=undirected,
             )
 
-        def plan() -> tuple[float, tuple[GatherRanges, LongRows]]:
+        def plan(launches: LaunchSequence) -> tuple[float, tuple[GatherRanges, LongRows]]:
             notes = make_notes(graph)
             dangling = launches.sums(find_dangling, n, graph.indptr, teleport, notes)[0]
             return dangling, plan_ranges(graph, notes)
 
-        def plan_launches() -> None:
-            pull(*plan())
+        def plan_launches(recorder: LaunchSequence) -> None:
+            pull(recorder, *plan(recorder))  # of nothing, so that it makes no ranks
+            chebyshev_pull.make_ranks(recorder, graph, rank, 1.0, rank)
 
         if pulls:
             variant = graph.indptr.dtype, dtype, start is None or start.dtype, is_low_degree(graph)
             launches.compile_ahead(variant, plan_launches)
         if "ranges" not in known:
-            known["ranges"] = plan()
+            known["ranges"] = plan(launches)
         dangling, ranges = known["ranges"]
-        bound = pull(dangling, ranges) if pulls else None
+        bound = pull(launches, dangling, ranges) if pulls else None
         if bound is not None and undirected:
             return rank, bound
         if bound is None:
-            set_start(dangling, False, rank)
+            set_start(launches, dangling, False, rank)
         pushing = ResidualPush(graph, launches, damping, teleport, "push" if find == "push" else "sweep", strength)
         return pushing.solve(rank, tolerance, check_first=pulls)
 

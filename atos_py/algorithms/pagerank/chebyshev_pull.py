@@ -285,7 +285,6 @@ def solve(
     taken = zeros(1, dtype=np.uint32, device=device)  # as also after each round
     long_sums = zeros(long_rows.vertices.size, dtype=np.float64, device=device)  # as well
     overrides: LaunchOptions = {"barrier": True, "each_round": end_round}
-    planning = launches.planned is not None  # then there are no results
 
     def run_rounds(side: int, is_stepped: bool = False) -> tuple[Outcome, int]:
         """Run rounds, or one; return what they come to, and how many there were."""
@@ -296,20 +295,24 @@ def solve(
         run = Iteration._make((*both, teleport, totals, state, *numbers, order, taken, long_rows, long_sums))
         arguments = begins, thread_max_degree, graph.indptr, graph.indices, run
         launches.launch(items, chebyshev_round, *arguments, overrides=overrides, **how)
-        if not planning:
-            launches.queue.clear()
-        return outcome(state), 1 if planning else launches.runs[-1].rounds
+        launches.queue.clear()
+        return outcome(state), launches.runs[-1].rounds
 
     begin(sides[0], 1.0)
     if any_scale:
         # Of the sum of y, f keeps what comes along edges; the rest has to be the teleport term of f, which is 1 - damping.
         found, _ = run_rounds(0, True)
         rest = found.total - found.next_total + 1 - damping
-        if not planning and not (rest > 0 and found.total > 0):
+        if not (rest > 0 and found.total > 0):
             return None
         begin(sides[0], (1 - damping) / rest)
-    found, last = run_to_end(run_rounds, goes_on=undirected and not planning)
-    if not found.is_met and not planning:
+    found, last = run_to_end(run_rounds, goes_on=undirected)
+    if not found.is_met:
         return None
-    launches.over_vertices(scale_by_degree, n, graph.indptr, sides[last], 1 / (found.total or 1.0) if undirected else 1.0, rank)
+    make_ranks(launches, graph, sides[last], 1 / (found.total or 1.0) if undirected else 1.0, rank)
     return found.error
+
+
+def make_ranks(launches: LaunchSequence, graph: Graph, contributions: Array, factor: float, rank: Array) -> None:
+    """Make ranks of contributions of vertices, times a factor."""
+    launches.over_vertices(scale_by_degree, graph.num_vertices, graph.indptr, contributions, factor, rank)

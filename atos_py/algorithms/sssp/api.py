@@ -25,6 +25,7 @@ from ...support.validation import check_bool
 from ..arguments import check_call, check_cutoff, check_sources, check_target, largest_whole
 from ..bfs.api import SCHEDULE, choose_direction, find_depths, pushes_by_level, zero_at
 from ..bfs.tasks import UNREACHED, pays_to_follow
+from ..kept_launches import take_queue
 from ..launch_sequence import LaunchSequence
 from ..on_one_device import as_graph_on_one_device
 from ..over_devices import refuse_over
@@ -190,7 +191,8 @@ def sssp(
         """Return a sequence of launches on a queue, which has buckets if items have a distance, and if that pays."""
         ordered = np.dtype(dtype).names is not None and pays_to_order(graph, width)
         order: dict[str, Any] = {"buckets": BUCKETS, "delta": suit_delta(graph, width)} if ordered else {}
-        queue = Queue(capacity, dtype=dtype, device=graph.device, **order)
+        key = "sssp", worker, capacity, np.dtype(dtype), *order.values()
+        queue = take_queue(graph, lambda: Queue(capacity, dtype=dtype, device=graph.device, **order), launch_options, *key)
         return LaunchSequence("sssp", queue, launch_options, worker or "cta")
 
     chosen = worker is not None or not SCHEDULE.isdisjoint(launch_options)
@@ -212,6 +214,8 @@ def sssp(
         before = len(tree.runs)
         predecessor = as_library(_find_predecessors(graph, sources, distance, tree), graph.library)
         runs += tree.runs[before:]
+    for each in (*searches, *([tree] if tree_wanted and graph.weights is not None else [])):
+        each.finish()
     stats = LaunchStats.total(runs, task=first.task, like=first)
     return SSSPResult(as_library(distance, graph.library), predecessor, stats)
 
@@ -225,29 +229,29 @@ def _find_predecessors(graph: Graph, sources: NDArray[Any], distance: Array, lau
     edges = graph.indptr, graph.indices, graph.weights
     rounds: LaunchOptions = {"persistent": False, "barrier": True}  # two: ranges, then vertices
 
-    def name_by_distance() -> None:
+    def name_by_distance(launches: LaunchSequence) -> None:
         launches.launch(mixed_ranges(n), assign_predecessors, *edges, distance, unreached, predecessor, overrides=rounds)
 
-    def count() -> None:
+    def count(launches: LaunchSequence) -> None:
         launches.over_vertices(count_orphans, n, launches.totals, distance, unreached, predecessor)
 
-    def name_by_hops(items: range) -> None:
+    def name_by_hops(items: range, launches: LaunchSequence) -> None:
         hops = zero_at(sources, n, UNREACHED, graph.device)
         launches.launch(items, find_hops, *edges, distance, predecessor, hops)
         launches.launch(items, assign_along_hops, *edges, distance, predecessor, hops, overrides=rounds)
 
-    def plan() -> None:
-        name_by_distance()
-        count()
-        name_by_hops(mixed_ranges(n))
+    def plan(launches: LaunchSequence) -> None:
+        name_by_distance(launches)
+        count(launches)
+        name_by_hops(mixed_ranges(n), launches)
 
     if distance.dtype.kind == "f" or (graph.weights is not None and weight_range(graph.weights).least == 0):
         launches.compile_ahead((graph.indptr.dtype, distance.dtype, word), plan)
-        name_by_distance()
-        count()
+        name_by_distance(launches)
+        count(launches)
         orphans = int(launches.totals[0]) > len(sources)
-        name_by_hops(mixed_ranges(n if orphans else 0))  # of nothing, so that a later call finds it compiled
+        name_by_hops(mixed_ranges(n if orphans else 0), launches)  # of nothing, so that a later call finds it compiled
     else:
-        name_by_distance()
+        name_by_distance(launches)
     kind = np.dtype(f"i{word.itemsize}")
     return Array(predecessor.pointer, (n,), kind, graph.device, readonly=False, owner=predecessor, library=predecessor.library)

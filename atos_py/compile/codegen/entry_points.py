@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Protocol
 
-import numpy as np
 from numba.core import types
 
 from ...core.library import lib
 from ...errors import TaskCompileError
-from ..arguments import Kind
 from ..debug_checks import Checks, array_names
-from ..kinds import Launchable, Tasks, tasks_of
+from ..kinds import Tasks, tasks_of
+from ..spec import ProgramSpec
 from ..task import Task
 from . import exact_comparisons as _exact_comparisons  # noqa: F401  # these for what they register with Numba
 from . import exact_functions as _exact_functions  # noqa: F401
@@ -98,24 +97,12 @@ class Program:
         return {number: part for number, part in enumerate(self.parts) if part.task.nested == nested}
 
 
-def prepare(
-    target: Target,
-    launched: Launchable,
-    idle: Any,
-    kinds: tuple[Kind, ...],
-    item_dtype: np.dtype[Any],
-    checks: Checks | None = None,
-    buckets: bool = False,
-    each_round: Any = None,
-    peers: bool = False,
-) -> Program:
-    """Check the functions of tasks against the arguments of a launch, and compile them: with checks, if `checks` is given.
-
-    Pushes may have a priority if the queue has `buckets`. With `peers` several GPUs share the arrays.
-    """
+def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> Program:
+    """Check the functions of tasks against the arguments of a launch, and compile them: with checks, if `checks` is given."""
+    kinds, item_dtype, idle, each_round = spec.kinds, spec.item_dtype, spec.idle, spec.each_round
     checked = checks is not None
-    args = tuple(numba_type(kind, checked, peers) for kind in kinds)
-    with_kind = isinstance(launched, Tasks)
+    args = tuple(numba_type(kind, checked, spec.peers) for kind in kinds)
+    with_kind = isinstance(spec.task, Tasks)
     items = Items(item_type(item_dtype), with_kind)
     specialise = Specialiser(target.dispatcher, target.is_known)
     described = f"items of {item_dtype} and " + (f"arguments {', '.join(map(str, kinds))}" if kinds else "no arguments")
@@ -148,8 +135,8 @@ def prepare(
                 first_return(function.__code__),
             )
 
-    tasks = tasks_of(launched)
-    of_launch: dict[str, Any] = {"buckets": buckets, "kinds": tuple(task.name for task in tasks), "with_kind": with_kind}
+    tasks = tasks_of(spec.task)
+    of_launch: dict[str, Any] = {"buckets": spec.buckets, "kinds": tuple(task.name for task in tasks), "with_kind": with_kind}
     of_launch["over_hosts"] = any(map(is_over_hosts, kinds))
     flat_worker = WorkerType(items.item, False, checked, **of_launch)
     round_worker = WorkerType(items.item, False, checked, between_rounds=True, **of_launch)

@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-import numpy as np
 from llvmlite import binding, ir
 from numba.core import byteflow, callconv, inline_closurecall, interpreter, lowering, types, untyped_passes
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
 from ...core.library import ffi, lib
-from ..arguments import Kind
 from ..debug_checks import Checks
-from ..kinds import Launchable
+from ..spec import ProgramSpec
 from .dispatch import cpu_dispatch
 from .entry_points import cpu_loop, function_entry, prepare
 from .error_messages import translated
@@ -122,33 +120,23 @@ class LoweredTask:
     library: Any
 
 
-def compile_cpu(
-    launched: Launchable,
-    idle: Any,
-    kinds: tuple[Kind, ...],
-    item_dtype: np.dtype[Any],
-    debug: bool = False,
-    buckets: bool = False,
-    each_round: Any = None,
-) -> CpuCode:
-    """Compile tasks for arguments of these kinds and items of this type, with checks if `debug`.
+def compile_cpu(spec: ProgramSpec) -> CpuCode:
+    """Compile the tasks of a launch, with checks if it has them.
 
     Raises
     ------
     TaskCompileError
         If the task does not fit the arguments, or is not something that Numba compiles.
     """
-    checks = Checks() if debug else None
+    checks = Checks() if spec.debug else None
     with global_compiler_lock, collecting(checks), assignment_expressions(byteflow, interpreter):
-        return _optimise(_lower(launched, idle, kinds, item_dtype, checks, buckets, each_round), checks)
+        return _optimise(_lower(spec, checks), checks)
 
 
-def lower_cpu(
-    launched: Launchable, idle: Any, kinds: tuple[Kind, ...], item_dtype: np.dtype[Any], buckets: bool, each_round: Any
-) -> tuple[bytes, ...]:
-    """Return what `finish_cpu` takes, for any CPU of this architecture; parameters and errors as in `compile_cpu`."""
+def lower_cpu(spec: ProgramSpec) -> tuple[bytes, ...]:
+    """Return what `finish_cpu` takes, for any CPU of this architecture; errors as in `compile_cpu`."""
     with global_compiler_lock, assignment_expressions(byteflow, interpreter), collecting(None):
-        lowered = _lower(launched, idle, kinds, item_dtype, None, buckets, each_round)
+        lowered = _lower(spec, None)
         return lowered.name.encode(), " ".join(lowered.others).encode(), export_lowered(lowered.library)
 
 
@@ -166,18 +154,10 @@ def _new_name() -> str:
     return f"atos_{uuid.uuid4().hex}"
 
 
-def _lower(
-    launched: Launchable,
-    idle: Any,
-    kinds: tuple[Kind, ...],
-    item_dtype: np.dtype[Any],
-    checks: Checks | None,
-    buckets: bool,
-    each_round: Any,
-) -> LoweredTask:
+def _lower(spec: ProgramSpec, checks: Checks | None) -> LoweredTask:
     target = CpuTarget()
     start_numba(cpu_target.target_context)
-    program = prepare(target, launched, idle, kinds, item_dtype, checks, buckets, each_round)
+    program = prepare(target, spec, checks)
     name = _new_name()
     library = cpu_target.target_context.codegen().create_library(name)
     loops = [f"{name}_run_{kind}" for kind in range(program.num_kinds)] or [f"{name}_run"]
@@ -190,12 +170,12 @@ def _lower(
         cpu_dispatch(module, f"{name}_run", loops, program.items)
         library.add_ir_module(module)
     others = {
-        "idle": (idle, program.idle, program.idle_worker),
-        "each_round": (each_round, program.each_round, program.round_worker),
+        "idle": (spec.idle, program.idle, program.idle_worker),
+        "each_round": (spec.each_round, program.each_round, program.round_worker),
     }
     others = {role: given for role, given in others.items() if given[0] is not None}
     for role, (function, dispatcher, worker) in others.items():
-        with translated(launched.name, function, "its entry point"):
+        with translated(spec.task.name, function, "its entry point"):
             _export(library, f"{name}_{role}", target.dispatcher(function_entry(dispatcher)), (worker, program.arguments))
     return LoweredTask(name, tuple(others), library)
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba.core import types
 
-from ..arguments import Kind
 from ..debug_checks import Checks
-from ..kinds import Launchable
+from ..spec import ProgramSpec
 from .dispatch import cuda_dispatch
 from .entry_points import Program, cuda_flat, cuda_nested, cuda_workload, function_entry, prepare
 from .error_messages import translated
@@ -97,45 +95,21 @@ class CudaTarget:
         return function.compile_device(args).signature.return_type
 
 
-def compile_cuda(
-    launched: Launchable,
-    idle: Any,
-    kinds: tuple[Kind, ...],
-    item_dtype: np.dtype[Any],
-    cc: tuple[int, int],
-    debug: bool = False,
-    buckets: bool = False,
-    each_round: Any = None,
-    mailbox: bool = False,
-    peers: bool = False,
-    counters: bool = False,
-) -> CudaCode:
-    """Compile tasks for arguments of these kinds, items of this type, and GPUs of compute capability `cc` or newer.
-
-    If `debug`, they get checks. If `mailbox`, their workers look for items that the host sends. With
-    `peers`, they are of a launch over several GPUs; with `counters`, workers count how they share their work.
+def compile_cuda(spec: ProgramSpec, cc: tuple[int, int]) -> CudaCode:
+    """Compile the tasks of a launch for GPUs of compute capability `cc` or newer.
 
     Raises
     ------
     TaskCompileError
         If the task does not fit the arguments, or is not something that Numba compiles.
     """
-    checks = Checks() if debug else None
+    checks = Checks() if spec.debug else None
     expressions = assignment_expressions(byteflow, interpreter)
     with global_compiler_lock, collecting(checks), target_capability(cc), expressions:
-        program = prepare(CudaTarget(), launched, idle, kinds, item_dtype, checks, buckets, each_round, peers)
-        constants = {"has_mailbox": mailbox, "has_peers": peers, "has_counters": counters}
-        return _compile(launched, program, {"idle": idle, "each_round": each_round}, cc, checks, constants)
+        return _compile(spec, prepare(CudaTarget(), spec, checks), cc, checks)
 
 
-def _compile(
-    launched: Launchable,
-    program: Program,
-    others: dict[str, Any],
-    cc: tuple[int, int],
-    checks: Checks | None,
-    of_launch: dict[str, bool],
-) -> CudaCode:
+def _compile(spec: ProgramSpec, program: Program, cc: tuple[int, int], checks: Checks | None) -> CudaCode:
     # Numba's modules by identity, since entry points share helpers.
     modules: dict[int, ir.Module] = {}
 
@@ -157,10 +131,11 @@ def _compile(
     compiled = {"idle": (program.idle, program.idle_worker), "each_round": (program.each_round, program.round_worker)}
     for role, (dispatcher, worker) in compiled.items():
         if dispatcher is not None:
-            with translated(launched.name, others[role], "its entry points"):
+            with translated(spec.task.name, getattr(spec, role), "its entry points"):
                 export(f"atos_task_{role}", function_entry(dispatcher), types.void, worker, program.arguments)
     texts = [str(module) for module in modules.values()]
     uses_rounds = asks_for_round(texts)
+    of_launch = {"has_mailbox": spec.mailbox, "has_peers": spec.peers, "has_counters": spec.counters}
     rest = _constants_and_stubs(program, uses_rounds, asks_for_pending(texts), of_launch)
     define_regions(rest, texts)
     modules[id(rest)] = rest

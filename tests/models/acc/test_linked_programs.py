@@ -15,6 +15,7 @@ from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.first_limits import spills_allowed
 from atos_py.compile.kinds import Tasks
+from atos_py.compile.spec import ProgramSpec
 from atos_py.models.acc import dense, programs
 from atos_py.models.acc.frontier import Frontier, end_frontier_round
 from atos_py.models.acc.tasks import make_tasks
@@ -40,7 +41,7 @@ WORDS, BITS = array("i8"), array("u4")
 
 
 def cubin(task: Any, args: tuple[Any, ...], dtype: Any = "u4", most: int = 64, **options: Any) -> link.LinkedKernel:
-    found = link.cubin(task, None, tuple(map(describe, args)), np.dtype(dtype), "cta", (9, 0), **options)
+    found = link.cubin(ProgramSpec(task, None, tuple(map(describe, args)), np.dtype(dtype), **options), (9, 0))
     spills = spills_allowed(task, options.get("each_round"))
     assert found.spill_bytes <= spills
     assert found.stack_bytes <= spills

@@ -11,6 +11,7 @@ from fake_arrays import FakeArray
 import atos_py as atos
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
 from atos_py.models.learning.als.normal_equations import shape_of
 from atos_py.models.learning.als.tasks import Side, solve_task
 from atos_py.models.learning.belief_propagation.tasks import Problem, sweep_task
@@ -99,6 +100,6 @@ KERNELS = {
 def test_kernels_spill_nothing(name):
     """Nor do they take more registers than let two blocks of their size be on a multiprocessor."""
     task, args, most_registers = KERNELS[name]
-    found = link.cubin(task, None, tuple(map(describe, args)), np.dtype("u4"), "cta", (9, 0))
+    found = link.cubin(ProgramSpec(task, None, tuple(map(describe, args)), np.dtype("u4")), (9, 0))
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert found.registers <= most_registers
