@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Sequence
 from types import FunctionType, NoneType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from .callbacks import run_handlers, start_callback, thread_launch
 from .core_queue import Form, is_replaced
 from .host_rounds import run_by_rounds
 from .launch_arguments import Arguments
-from .launch_errors import check_end
+from .launch_errors import LaunchedQueue, check_end
 from .launch_options import LaunchConfig, LaunchOptions
 from .launch_plan import MAX_SAMPLES, LaunchPlan, ReadyLaunch
 from .mailbox import Mailbox
@@ -34,9 +34,6 @@ from .peer_queues import agree_on_launch
 from .progress import make_observer
 from .stats import COUNTED, DeviceStats, LaunchStats
 from .trace import trace_of
-
-if TYPE_CHECKING:
-    from .queue import Queue
 
 __all__ = ["PreparedLaunch", "launch_once"]
 
@@ -81,7 +78,7 @@ class PreparedLaunch(NotCopied):
 
     def __init__(
         self,
-        queue: Queue,
+        queue: LaunchedQueue,
         worker: str,
         task: Task | Sequence[Task],
         args: tuple[Any, ...],
@@ -242,14 +239,14 @@ class PreparedLaunch(NotCopied):
 
 
 def launch_once(
-    queue: Queue, worker: str, task: Task | Sequence[Task], args: tuple[Any, ...], options: LaunchOptions
+    queue: LaunchedQueue, worker: str, task: Task | Sequence[Task], args: tuple[Any, ...], options: LaunchOptions
 ) -> LaunchStats:
     """Run a queue's tasks, and return what there is to say of that; see `Queue.launch`."""
     launch = PreparedLaunch(queue, worker, task, args, options)
     return launch._run(launch._began, launch._filled)
 
 
-def _plan_for(queue: Queue, worker: str, task: Task | Sequence[Task], options: LaunchOptions) -> LaunchPlan:
+def _plan_for(queue: LaunchedQueue, worker: str, task: Task | Sequence[Task], options: LaunchOptions) -> LaunchPlan:
     """Return the plan of launches of a task with these options on queues like this one.
 
     It is kept in memory, so that a launch like one before finds it by one look.

@@ -4,27 +4,47 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from ..arrays.over_hosts import HostPlaces
+from ..arrays.ownership import Ownership
 from ..compile.codegen import stored_bytes
 from ..compile.debug_checks import task_error
 from ..compile.kinds import Launchable, Tasks, tasks_of
 from ..compile.program import Program
+from ..core.devices import Device
 from ..core.library import check, ffi, lib, message
 from ..errors import AtosError, LaunchTimeoutError, QueueFullError, TaskError
 from .callbacks import finish_callback
-from .core_queue import is_replaced
+from .core_queue import CoreQueue, is_replaced
+from .peer_queues import PeerQueues
 
-if TYPE_CHECKING:
-    from .queue import Queue
+__all__ = ["LaunchedQueue", "check_end"]
 
-__all__ = ["check_end"]
+
+class LaunchedQueue(Protocol):
+    """A queue as far as launches know it."""
+
+    _core: CoreQueue | PeerQueues
+    _device: Device
+    _dtype: np.dtype[Any]
+    _buckets: int | None
+    _ownership: Ownership | None
+    _places: HostPlaces | None
+    _sort: tuple[Any, ...]
+
+    def __len__(self) -> int:
+        """Return how many items are waiting."""
+
+    @property
+    def capacity(self) -> int:
+        """The items for which it has room."""
 
 
 def check_end(
-    queue: Queue,
+    queue: LaunchedQueue,
     task: Launchable,
     program: Program,
     status: int,
@@ -32,7 +52,7 @@ def check_end(
     timeout: float | None,
     used: tuple[Any, ...],
     asked: bool = False,
-    receivers: Sequence[Queue] = (),
+    receivers: Sequence[LaunchedQueue] = (),
 ) -> None:
     """Raise the error of a launch of `queue` that ended with `status`, if that is one: no stop that was `asked` for.
 
@@ -69,13 +89,13 @@ def check_end(
         raise interrupt
 
 
-def _others_interrupted(queue: Queue, status: int, interrupt: BaseException | None) -> bool:
+def _others_interrupted(queue: LaunchedQueue, status: int, interrupt: BaseException | None) -> bool:
     """Tell the other processes of a launch whether this one was interrupted; return whether one of them was."""
-    group = queue.ownership.group if queue.ownership is not None else None
+    group = queue._ownership.group if queue._ownership is not None else None
     return status == lib.ATOS_STOPPED and group is not None and b"1" in group.gather(b"1" if interrupt else b"0")
 
 
-def _describe_full(queue: Queue, receivers: Sequence[Queue], stats: Any) -> QueueFullError:
+def _describe_full(queue: LaunchedQueue, receivers: Sequence[LaunchedQueue], stats: Any) -> QueueFullError:
     """Say that tasks pushed more than their queue, or another one, may hold, now or in an earlier launch."""
     full, pending = queue, stats.pending
     if stats.full_receiver:
@@ -89,7 +109,7 @@ def _describe_full(queue: Queue, receivers: Sequence[Queue], stats: Any) -> Queu
 
 
 def _describe_stop(
-    queue: Queue, task: Launchable, why: str, status: int, stats: Any, used: tuple[Any, ...]
+    queue: LaunchedQueue, task: Launchable, why: str, status: int, stats: Any, used: tuple[Any, ...]
 ) -> LaunchTimeoutError:
     """Say that a launch was stopped. What is used by one that is stuck lives from now on as long as the process."""
     if status == lib.ATOS_STOPPED:
@@ -103,9 +123,9 @@ def _describe_stop(
         )
         return LaunchTimeoutError(text, pending=None, stuck=False)
     _keep(queue, used)
-    on_gpu = queue.device.kind == "cuda"
-    held = f"{queue.device} is" if on_gpu else "its queue and threads are"
-    busy = f", unless other processes keep {queue.device} busy" if on_gpu else ""
+    on_gpu = queue._device.kind == "cuda"
+    held = f"{queue._device} is" if on_gpu else "its queue and threads are"
+    busy = f", unless other processes keep {queue._device} busy" if on_gpu else ""
     return LaunchTimeoutError(
         f"the launch of {task.name} was to stop, since {why}, but {message()}: a task seems to loop for ever inside"
         f" itself{busy}, so look at its loops and at what they wait for. Until it ends {held} of no use; if it never"
@@ -120,14 +140,14 @@ def _keep(*used: Any) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(used))
 
 
-def _describe_failed_check(queue: Queue, task: Launchable, program: Program, stats: Any) -> TaskError:
+def _describe_failed_check(queue: LaunchedQueue, task: Launchable, program: Program, stats: Any) -> TaskError:
     """Say which check failed."""
     item: Any = None
     failed, *_ = tasks_of(task)
     if stats.failure.in_item:
         stored = bytes(ffi.buffer(stats.failure.item))
-        item = np.frombuffer(stored, queue.dtype, 1)[0].item()
+        item = np.frombuffer(stored, queue._dtype, 1)[0].item()
         if isinstance(task, Tasks):
-            failed = task.members[stored[stored_bytes(queue.dtype.itemsize, True) - 1]]
+            failed = task.members[stored[stored_bytes(queue._dtype.itemsize, True) - 1]]
     assert program.code.checks is not None
     return task_error(failed.name, program.code.checks, stats.failure, item, stats.lost)

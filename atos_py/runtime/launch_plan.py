@@ -6,7 +6,7 @@ What differs between two launches of one plan is left to `launch`: arguments, th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..compile.host_kernels import threads
 from ..compile.kinds import Launchable, check_tasks, launchable
@@ -20,11 +20,9 @@ from ..core.library import ffi
 from ..errors import LaunchConfigError, TaskCompileError
 from .host_rounds import check_host_launch
 from .launch_arguments import Arguments
+from .launch_errors import LaunchedQueue
 from .launch_options import LaunchConfig, LaunchOptions
 from .peer_queues import check_peer_launch
-
-if TYPE_CHECKING:
-    from .queue import Queue
 
 __all__ = ["MAX_SAMPLES", "LaunchPlan", "ReadyLaunch", "compile_ahead"]
 
@@ -75,13 +73,13 @@ class LaunchPlan:
         What is ready to be launched, by the kinds of the arguments, whether items have a kind, and whether there is a mailbox.
     """
 
-    def __init__(self, queue: Queue, worker: str, task: Task | Sequence[Task], options: LaunchOptions) -> None:
+    def __init__(self, queue: LaunchedQueue, worker: str, task: Task | Sequence[Task], options: LaunchOptions) -> None:
         self.config = LaunchConfig.from_options(check_worker(worker), queue._device, options, task)
         self.tasks = check_tasks(task)
         self.names = tuple([member.name for member in self.tasks])
         self.ready: dict[tuple[Any, ...], ReadyLaunch] = {}
 
-    def check(self, queue: Queue, has_mailbox: bool, options: LaunchOptions) -> None:
+    def check(self, queue: LaunchedQueue, has_mailbox: bool, options: LaunchOptions) -> None:
         """Refuse what launches with a mailbox, or over several devices or hosts, cannot do."""
         if has_mailbox:
             _check_mailbox(queue, self.config)
@@ -90,7 +88,7 @@ class LaunchPlan:
         if queue._places is not None:
             check_host_launch(" and ".join(self.names), options)
 
-    def spec(self, queue: Queue, arguments: Arguments, launched: Launchable, mailbox: bool = False) -> ProgramSpec:
+    def spec(self, queue: LaunchedQueue, arguments: Arguments, launched: Launchable, mailbox: bool = False) -> ProgramSpec:
         """Return what the program of a launch is compiled for."""
         config = self.config
         return ProgramSpec(
@@ -108,7 +106,7 @@ class LaunchPlan:
             counters=config.counters,
         )
 
-    def make_ready(self, queue: Queue, arguments: Arguments, with_kinds: bool, mailbox: bool) -> ReadyLaunch:
+    def make_ready(self, queue: LaunchedQueue, arguments: Arguments, with_kinds: bool, mailbox: bool) -> ReadyLaunch:
         """Have the program of a launch compiled, linked and loaded, and check the options against it."""
         launched = launchable(self.tasks, with_kinds)
         spec = self.spec(queue, arguments, launched, mailbox)
@@ -132,7 +130,7 @@ def compile_ahead(programs: Sequence[tuple[ProgramSpec, Device]]) -> None:
         list(pool.map(lambda each: program_for(*each), programs))
 
 
-def _check_mailbox(queue: Queue, config: LaunchConfig) -> None:
+def _check_mailbox(queue: LaunchedQueue, config: LaunchConfig) -> None:
     """Refuse what a launch that takes items while it runs cannot do."""
     if config.barrier or not config.persistent:
         raise LaunchConfigError(
@@ -148,7 +146,7 @@ def _check_mailbox(queue: Queue, config: LaunchConfig) -> None:
         raise LaunchConfigError("a launch over several hosts has no start(); call launch_thread, launch_warp or launch_cta")
 
 
-def _fill_launch(queue: Queue, launched: Launchable, program: Program, config: LaunchConfig) -> Any:
+def _fill_launch(queue: LaunchedQueue, launched: Launchable, program: Program, config: LaunchConfig) -> Any:
     """Check the options of a launch against its program, and return what the core is told of all launches with both."""
     sized = _check_scratch(launched, program, config, queue._device.kind == "cuda")
     _check_rounds(launched, program, config)

@@ -24,6 +24,7 @@ from ..support.not_copied import NotCopied
 from ..support.validation import check_timeout
 from .items import as_items
 from .launch import PreparedLaunch
+from .launch_errors import LaunchedQueue
 from .launch_options import LaunchOptions
 from .mailbox import Mailbox
 from .peer_queues import keys_of
@@ -31,8 +32,6 @@ from .stats import LaunchStats
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack  # of typing from Python 3.11 on
-
-    from .queue import Queue
 
 __all__ = ["Run", "start"]
 
@@ -229,7 +228,7 @@ class Run(NotCopied):
 
 @as_launch
 def start(
-    queue: Queue,
+    queue: LaunchedQueue,
     task: Task | Sequence[Task],
     *args: Any,
     worker: str = "cta",
@@ -270,12 +269,12 @@ def start(
     array([1, 0, 1, 0], dtype=int32)
     """
     while True:
-        mailbox = Mailbox(queue.device)
+        mailbox = Mailbox(queue._device)
         launch = PreparedLaunch(queue, worker, task, args, options, mailbox)
         future: _Future = concurrent.futures.Future()
         future.set_running_or_notify_cancel()  # a coroutine that is cancelled while it waits does not cancel the run
         name = ", ".join(member.name for member in check_tasks(task))
-        run = Run(name, queue.dtype, queue.ownership, mailbox, future)
+        run = Run(name, queue._dtype, queue._ownership, mailbox, future)
         # A daemon, since others are waited for before `_stop_all` is called.
         thread = threading.Thread(target=_serve, args=(launch, future, mailbox), name=f"run of {name}", daemon=True)
         _threads[mailbox] = thread
