@@ -196,19 +196,6 @@ class Array(ArrayMethods):
         result = self._host_view() if self.device.kind == "cpu" and not copy else self.to_numpy()
         return result if dtype is None else result.astype(dtype, copy=False)
 
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        if self.device.kind != "cuda":
-            raise AttributeError(f"__cuda_array_interface__: the array is on {self.device}, not on a GPU")
-        return {
-            "shape": self.shape,
-            "typestr": self.dtype.str,
-            "data": (self.pointer if self.size else 0, self.readonly),
-            "strides": None,
-            "stream": 1,  # the legacy default stream: every operation here has ended when it returns
-            "version": 3,
-        }
-
     @host_memory_for("a copy of an array")
     def __dlpack__(
         self,

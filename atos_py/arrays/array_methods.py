@@ -24,7 +24,7 @@ Function = Callable[[Any, Any], Any]
 
 
 class ArrayMethods(Elementwise):
-    """Base class of `Array`: its interface for NumPy, lists and reductions."""
+    """Base class of `Array`: its interfaces for NumPy and for libraries on GPUs, lists and reductions."""
 
     __slots__ = ()
 
@@ -44,6 +44,19 @@ class ArrayMethods(Elementwise):
             "typestr": self.dtype.str,
             "data": (self.pointer, self.readonly),
             "strides": None,
+            "version": 3,
+        }
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if self.device.kind != "cuda":
+            raise AttributeError(f"__cuda_array_interface__: the array is on {self.device}, not on a GPU")
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.pointer if math.prod(self.shape) else 0, self.readonly),
+            "strides": None,
+            "stream": 1,  # the legacy default stream: every operation here has ended when it returns
             "version": 3,
         }
 
