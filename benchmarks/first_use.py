@@ -214,7 +214,7 @@ def child(
     return {
         "import": imported - begin,
         "numba": ready - imported,
-        "tasks": [task.name for task, *_ in programs],
+        "tasks": [spec.task.name for spec in programs],
         "limits": limits,
         "links": clock.count["links"],
         **seconds,
