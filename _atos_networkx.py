@@ -22,7 +22,7 @@ _FUNCTIONS = {
     "core_number": _SAME,
     "descendants": _SAME,
     "descendants_at_distance": _SAME,
-    "greedy_color": "A colouring with at most one colour more than the largest degree. Only `strategy='random_sequential'`.",
+    "greedy_color": "A coloring with at most one color more than the largest degree. Only `strategy='random_sequential'`.",
     "is_connected": _SAME,
     "is_strongly_connected": _SAME,
     "is_weakly_connected": _SAME,

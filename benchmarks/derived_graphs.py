@@ -28,7 +28,7 @@ def milliseconds(call: Callable[[], Any]) -> float:
 
 
 def bandwidth(graph: atos.Graph) -> int:
-    """Return the largest difference of the ids of neighbours."""
+    """Return the largest difference of the ids of neighbors."""
     sources = np.repeat(np.arange(graph.num_vertices), graph.degrees())
     return int(np.abs(sources - graph.indices[:].astype(np.int64)).max(initial=0))
 

@@ -277,7 +277,7 @@ def time_beliefs(device: str, sizes: dict[str, Any], repeat: int) -> None:
 
 
 def coefficient(f, v, u, edge, d):  # type: ignore[no-untyped-def]
-    """Return by how much the features of a neighbour count: a share of their mean."""
+    """Return by how much the features of a neighbor count: a share of their mean."""
     return ALPHA / d.degree[v]
 
 

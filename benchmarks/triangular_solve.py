@@ -2,7 +2,7 @@
 
 python benchmarks/triangular_solve.py --device cuda --repeat 100
 
-Both solve the same system of float64 in the same run, in turns. The structure has been analysed before: ours has the matrix by
+Both solve the same system of float64 in the same run, in turns. The structure has been analyzed before: ours has the matrix by
 columns and the number of entries of each row, cuSPARSE its analysis; "analysis" is what that takes, with a solve. "call" is a
 whole call with its result on the device; "kernels" what the launch says. A result counts if its componentwise backward error is
 at most 1e-14 (Higham, Accuracy and Stability of Numerical Algorithms, 7.2).
@@ -98,7 +98,7 @@ class SpSV:
         if status:
             raise RuntimeError(f"{name} returned {status}")
 
-    def analyse(self) -> None:
+    def analyze(self) -> None:
         if self.descriptor:
             self.call("cusparseSpSV_destroyDescr", self.descriptor)
         self.call("cusparseSpSV_createDescr", ctypes.byref(self.descriptor))
@@ -158,7 +158,7 @@ def measure(name: str, matrix: scipy.sparse.csr_matrix, device: atos.Device, wor
 
         out = cupy.zeros(n)
         peer = SpSV(matrix, cupy.asarray(b), out)
-        peer.analyse()
+        peer.analyze()
     calls, peer_calls, peer_whole = [], [], []
     for turn in range(repeat + 3):
         calls.append(timed(ours))
@@ -167,7 +167,7 @@ def measure(name: str, matrix: scipy.sparse.csr_matrix, device: atos.Device, wor
             peer_calls.append(timed(peer.solve))
             prove(out.get())
             if turn % 10 == 0:
-                peer_whole.append(timed(lambda: (peer.analyse(), peer.solve())))
+                peer_whole.append(timed(lambda: (peer.analyze(), peer.solve())))
     assert worst <= 1e-14, f"backward error {worst}"
     row = f"| {name} | {worker} | {median_and_spread(kernels[3:])} | {median_and_spread(calls[3:])} | "
     if peer:

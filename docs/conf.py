@@ -92,7 +92,7 @@ def _aliases(
 
 
 class _InlineDrawings(SphinxPostTransform):
-    """Put the drawings of _static/diagrams into the page, where they take the colours of its theme."""
+    """Put the drawings of _static/diagrams into the page, where they take the colors of its theme."""
 
     default_priority = 5  # before images are resolved
     formats = ("html",)

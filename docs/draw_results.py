@@ -38,7 +38,7 @@ def table() -> list[tuple[str, list[str]]]:
 
 
 def drawing() -> str:
-    """Return the figure as SVG, in the colours of the hand-written drawings beside it."""
+    """Return the figure as SVG, in the colors of the hand-written drawings beside it."""
     style = re.search("<style>.*?</style>", (FIGURE.parent / "scheduler.svg").read_text(), re.DOTALL)
     assert style is not None
     body, y = [], 22

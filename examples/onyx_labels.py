@@ -1,7 +1,7 @@
 """Onyx: label propagation
 =======================
 
-Vertices mix their probabilities of labels with those of their neighbours. Only what has changed since it was sent is sent.
+Vertices mix their probabilities of labels with those of their neighbors. Only what has changed since it was sent is sent.
 """
 
 from collections import namedtuple

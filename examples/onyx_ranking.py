@@ -1,7 +1,7 @@
 """Onyx: manifold ranking
 ======================
 
-A vertex takes the mean of its neighbours, by a weight for each feature of each edge, and a share of its start.
+A vertex takes the mean of its neighbors, by a weight for each feature of each edge, and a share of its start.
 """
 
 from collections import namedtuple

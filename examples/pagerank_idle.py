@@ -18,7 +18,7 @@ GLANCE = 8  # vertices that each thread of an idle worker checks at a time
 
 
 def take(v, graph, rank, residual, queued, limit, cursor):  # type: ignore[no-untyped-def]
-    """Move the residual of v to its rank; return its degree, its first edge, and what each neighbour gets."""
+    """Move the residual of v to its rank; return its degree, its first edge, and what each neighbor gets."""
     atos.atomic_exch(queued, v, 0)  # before the residual is taken: who adds to it later finds v unmarked
     r = atos.atomic_exch(residual, v, 0.0)
     atos.atomic_add(rank, v, r)
@@ -28,7 +28,7 @@ def take(v, graph, rank, residual, queued, limit, cursor):  # type: ignore[no-un
 
 @atos.task(workload=take)
 def pass_on(worker, v, i, first, share, graph, rank, residual, queued, limit, cursor):  # type: ignore[no-untyped-def]
-    """Add what vertex v passes on to the residual of neighbour i."""
+    """Add what vertex v passes on to the residual of neighbor i."""
     atos.atomic_add(residual, graph.indices[first + i], share)
 
 

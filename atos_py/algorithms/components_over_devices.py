@@ -34,7 +34,7 @@ from .over_devices import launches_over
 __all__ = ["components_over"]
 
 # Rounds: each vertex becomes a tree; ends of own edges are united; the forest is copied; what the others have found is united
-# in the copy; smallest ids are found; vertices are labelled.
+# in the copy; smallest ids are found; vertices are labeled.
 _BEGIN, _UNITE, _COPY, _MERGE, _NAME, _LABEL = range(6)
 
 

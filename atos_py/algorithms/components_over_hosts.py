@@ -18,7 +18,7 @@ __all__ = ["components_over_hosts"]
 
 @task(workload=edges_with_value)
 def lower_label(worker, v, i, first, label, parts, labels):  # type: ignore[no-untyped-def]
-    """Lower the label of a neighbour."""
+    """Lower the label of a neighbor."""
     worker.push_min(labels, parts.indices[first + i], label)
 
 

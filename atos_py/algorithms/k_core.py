@@ -1,6 +1,6 @@
 """The k-core of a graph: vertices with fewer than k edges leave, each as soon as a worker is free, until all have k.
 
-A vertex that leaves takes one from the degree of each neighbour. One of these whose degree comes down below k is pushed. At
+A vertex that leaves takes one from the degree of each neighbor. One of these whose degree comes down below k is pushed. At
 first all vertices are looked at, and may be found while another worker lowers their degree and pushes them. An atomic exchange
 of the degree says which of the two lets the vertex leave. So each leaves once.
 
@@ -50,7 +50,7 @@ def begin_to_leave(v, row, k, degree):  # type: ignore[no-untyped-def]
 
 
 def take_edge(worker, v, u, nothing, k, degree):  # type: ignore[no-untyped-def]
-    """Take one edge from a neighbour that is left."""
+    """Take one edge from a neighbor that is left."""
     if degree[u] >= k and atomic_add(degree, u, -1) == k:
         worker.push(u)
 

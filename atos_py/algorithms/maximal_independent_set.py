@@ -1,11 +1,11 @@
-"""Maximal independent set: the one that a greedy algorithm finds in an order of few neighbours first, found in parallel.
+"""Maximal independent set: the one that a greedy algorithm finds in an order of few neighbors first, found in parallel.
 
 In this order, a vertex comes before another one if its degree class is better, and within a class by a hash of the id and the
-seed. A vertex is in the set exactly if no neighbour before it is. So the set depends on the order alone, not on who looks when:
+seed. A vertex is in the set exactly if no neighbor before it is. So the set depends on the order alone, not on who looks when:
 it is the same on every device, with every worker and schedule, for the same seed.
 
-A task looks at the undecided vertices of a range. Such a vertex is out if it meets a neighbour that is in; it waits if it meets
-an undecided one before it; and otherwise, at the end of its row, it is in, and puts out its neighbours. A range with vertices
+A task looks at the undecided vertices of a range. Such a vertex is out if it meets a neighbor that is in; it waits if it meets
+an undecided one before it; and otherwise, at the end of its row, it is in, and puts out its neighbors. A range with vertices
 that wait is pushed again. One thread looks at the first edges of a vertex, which mostly decide; where they do not, the vertex
 becomes an item of its own, at whose other edges all threads of a worker look. The first undecided vertex of all never waits, so
 there is an end. States change only once, from undecided to in or out, so one that is out of date costs time and nothing else.
@@ -74,12 +74,12 @@ def set_state(v, indptr, average, included, state):  # type: ignore[no-untyped-d
 
 
 def comes_before(u, found, v, own, base):  # type: ignore[no-untyped-def]
-    """Whether a neighbour u of an undecided vertex v, in the state that was found, is undecided and before v."""
+    """Whether a neighbor u of an undecided vertex v, in the state that was found, is undecided and before v."""
     return found >= UNDECIDED and u != v and is_before(u, found, v, own, base)
 
 
 def look(v, own, edge, end, step, graph, state, base):  # type: ignore[no-untyped-def]
-    """Look at every `step`-th edge of v until one decides: return `IN` or `UNDECIDED` by the neighbour, or `OUT` for none.
+    """Look at every `step`-th edge of v until one decides: return `IN` or `UNDECIDED` by the neighbor, or `OUT` for none.
 
     Four at a time, so that a GPU has four loads under way at once; the first stands for those that are missing.
     """
@@ -101,7 +101,7 @@ def look(v, own, edge, end, step, graph, state, base):  # type: ignore[no-untype
 
 
 def join(v, first, step, graph, state):  # type: ignore[no-untyped-def]
-    """Put v in the set and its neighbours out, of which this thread has every `step`-th one."""
+    """Put v in the set and its neighbors out, of which this thread has every `step`-th one."""
     if first == 0:
         state[v] = IN
     for edge in range(graph.indptr[v] + first, graph.indptr[v + 1], step):
@@ -154,7 +154,7 @@ def maximal_independent_set(
     worker: str | None = None,
     **launch_options: Unpack[LaunchOptions],
 ) -> VertexSetResult:
-    """Find a set of vertices of which no two are neighbours, and to which no vertex can be added.
+    """Find a set of vertices of which no two are neighbors, and to which no vertex can be added.
 
     Vertices of small degree are preferred, which makes the set large. It is the one that a greedy algorithm finds in a certain
     order, so it is the same in every run, on every device, with every worker and schedule.
@@ -166,7 +166,7 @@ def maximal_independent_set(
     seed : int
         Of 64 bits. Decides the order of vertices of about the same degree.
     include : array of int, optional
-        Vertices that have to be in the set, no two of which may be neighbours.
+        Vertices that have to be in the set, no two of which may be neighbors.
     worker : {'thread', 'warp', 'cta'}, optional
         By default "cta".
     **launch_options : LaunchOptions
@@ -180,7 +180,7 @@ def maximal_independent_set(
     Raises
     ------
     InvalidArgumentError
-        If `include` names neighbours, or what is no vertex, or there is no such worker.
+        If `include` names neighbors, or what is no vertex, or there is no such worker.
 
     References
     ----------
@@ -221,7 +221,7 @@ def maximal_independent_set(
     members = Array(state.pointer, state.shape, np.dtype(np.bool_), device, readonly=False, owner=state)
     if chosen is not None and not (kept := members.to_numpy()[chosen]).all():
         raise InvalidArgumentError(
-            f"include names vertex {chosen[np.argmin(kept)]} and a neighbour of it, which cannot both be in an independent set"
+            f"include names vertex {chosen[np.argmin(kept)]} and a neighbor of it, which cannot both be in an independent set"
         )
     return VertexSetResult(as_library(members, graph.library), launches.total(decide.name))
 
@@ -239,7 +239,7 @@ def _set_kernel(indptr: Any, indices: Any, members: Any, first: int, end: int) -
 
 @host_memory_for("atos.verify_maximal_independent_set")
 def verify_maximal_independent_set(graph: Graph, members: Any) -> None:
-    """Prove that no two members are neighbours, and that every other vertex has a member as a neighbour.
+    """Prove that no two members are neighbors, and that every other vertex has a member as a neighbor.
 
     Parameters
     ----------
@@ -268,9 +268,9 @@ def verify_maximal_independent_set(graph: Graph, members: Any) -> None:
     if v >= 0 and found[v]:
         neighbors = indices[indptr[v] : indptr[v + 1]]
         other = neighbors[found[neighbors] & (neighbors != v)][0]
-        raise VerificationError(f"vertices {v} and {other} are neighbours, and both in the set")
+        raise VerificationError(f"vertices {v} and {other} are neighbors, and both in the set")
     if v >= 0:
-        raise VerificationError(f"vertex {v} is not in the set, and no neighbour of it is: it can be added")
+        raise VerificationError(f"vertex {v} is not in the set, and no neighbor of it is: it can be added")
 
 
 register(
@@ -282,7 +282,7 @@ register(
         arrays=lambda result: {"members": result.members},
         help="find a maximal independent set",
         description="""\
-Finds vertices of which no two are neighbours, and to which none can be added (Burtscher et al. 2018), by preference of small
+Finds vertices of which no two are neighbors, and to which none can be added (Burtscher et al. 2018), by preference of small
 degree. A pass over all edges proves both. The set depends on the seed alone. Edges are taken as undirected.""",
         examples=("rmat:16:16 --out members.npy", "road:1000:0.62 --seed 7"),
         options={"seed": Option("what chance decides depends on it", int)},

@@ -13,7 +13,7 @@ component, most of whose edges have nothing to propagate after two rounds and ar
 of vertices, which often follow the graph, and each range of edges is gone through several times in a round.
 
 Sources: Alabandi, Sands, Biros and Burtscher, "A high-performance strongly connected components algorithm for GPUs", SC 2023
-(ECL-SCC); Orzan, "On distributed verification and verified distribution", Vrije Universiteit Amsterdam, 2004 (colouring).
+(ECL-SCC); Orzan, "On distributed verification and verified distribution", Vrije Universiteit Amsterdam, 2004 (coloring).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from .options import add_device, add_graphs, add_json, check_outputs, make_progr
 PAPERS = "atos", "onyx", "simd-x", "worklists"
 HELP = "measure a paper's tables and figures"
 DESCRIPTION = """\
-Runs BFS, PageRank and graph colouring in the variants of Chen et al. 2022: persistent and discrete, warps and CTAs, and the
+Runs BFS, PageRank and graph coloring in the variants of Chen et al. 2022: persistent and discrete, warps and CTAs, and the
 bulk-synchronous baseline. It verifies every run. It writes run times and speed-ups, tasks run, throughput over time, run time
 over worker size and fetch size, and the effect of permuted vertex ids. The files are CSV and Markdown, and PNG if matplotlib is
 installed. An edge without its reverse gets one.

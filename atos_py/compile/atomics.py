@@ -51,7 +51,7 @@ def atomic_min(array: Any, index: Any, value: Any, /, *, memory_order: str = "re
     value read is one that the atomic operation could have returned. A NaN, be it the value or the element, changes nothing.
 
     GPUs have atomics on 32 and 64 bits. On elements of 8 and 16 bits, this and most others are a loop of compare-and-swaps of
-    the 32 bits around the element, in which its neighbours keep what others store there meanwhile.
+    the 32 bits around the element, in which its neighbors keep what others store there meanwhile.
 
     Examples
     --------

@@ -13,7 +13,7 @@ def load_cached(array: Any, index: Any, /) -> Any:
     """Return `array[index]`, or an older value of that element, through the L1 cache of a GPU.
 
     A plain read of an array that tasks may write goes past the L1 cache, so that it returns nothing out of date. That costs
-    much where a few elements are read by many edges, such as those of vertices with many neighbours. Use this function where
+    much where a few elements are read by many edges, such as those of vertices with many neighbors. Use this function where
     an older value does no harm: nobody writes the element in this round of a launch with barriers; or the value only saves an
     atomic operation, which decides.
 

@@ -42,7 +42,7 @@ _FIRST = {
 
 # Kernels that are fastest with this limit, although they need a stack then. They wait for memory most of the time, and more
 # threads wait for more of it. On an H200 rounds of PageRank of road4900 take 4.5 ms instead of 5.2, its components 2.8 instead
-# of 3.7, its colouring 1.10 instead of 1.20, its independent set 1.39 instead of 1.62, a forest of rmat22 14.0 instead of 16.7,
+# of 3.7, its coloring 1.10 instead of 1.20, its independent set 1.39 instead of 1.62, a forest of rmat22 14.0 instead of 16.7,
 # and a search of rmat22 by levels, which spills 12 bytes, 0.33 instead of 0.35. A deletion takes as long with 64 registers as
 # with the 120 that it asks for, and needs one link instead of four.
 _ONLY = {

@@ -1,6 +1,6 @@
 """Tasks of the package's own algorithms for CPUs, lowered when the wheel was built: LLVM alone works in their first call.
 
-An archive holds them as LLVM's bitcode before it is optimised, which knows nothing of the CPU but its architecture. Most of a
+An archive holds them as LLVM's bitcode before it is optimized, which knows nothing of the CPU but its architecture. Most of a
 first call goes to Numba, which types and lowers Python functions. LLVM makes code for the very CPU that runs it, as always.
 
 The bitcode is of the versions that made it, so the archive counts for these alone: of Numba, llvmlite and LLVM, of NumPy up to

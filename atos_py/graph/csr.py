@@ -330,7 +330,7 @@ def build_csr(
 ) -> CSR:
     """Build a CSR from edges; see `Graph.simplify` for the options. The list of chunks is emptied on the way.
 
-    Edges are first scattered to buckets of neighbouring source vertices, then every bucket is sorted by itself: by source
+    Edges are first scattered to buckets of neighboring source vertices, then every bucket is sorted by itself: by source
     with one counting sort, and by target, if asked, with counting sorts of up to 11 bits before it. Since chunks are released
     while buckets fill, and buckets are sorted in place, the peak is about twice the size of the CSR.
     """

@@ -53,7 +53,7 @@ class DerivedGraphs(SameArrays, GraphExports):
     def transpose(self, *, return_edges: Literal[True]) -> tuple[Self, Any]: ...
     @host_memory_for("Graph.transpose")
     def transpose(self, *, return_edges: bool = False) -> Self | tuple[Self, Any]:
-        """Return the graph with every edge turned round, and neighbours in ascending order.
+        """Return the graph with every edge turned round, and neighbors in ascending order.
 
         It is made once, on the device of the graph, and kept as long as that. The transpose of the transpose is the graph
         itself while that is there.
@@ -182,7 +182,7 @@ class DerivedGraphs(SameArrays, GraphExports):
         Returns
         -------
         subgraph : Graph
-            Neighbours are in the order that they had.
+            Neighbors are in the order that they had.
         vertices : Array, or an array of the library that the graph's arrays came from
             The id that each vertex of the subgraph has in this graph, uint32.
 
@@ -229,15 +229,15 @@ class DerivedGraphs(SameArrays, GraphExports):
 
     @host_memory_for("Graph.reorder")
     def reorder(self, order: str, *, seed: int = 0) -> tuple[Self, Any]:
-        """Return the graph with its vertices in another order, and neighbours ascending, made on the device of the graph.
+        """Return the graph with its vertices in another order, and neighbors ascending, made on the device of the graph.
 
-        Where neighbours have similar ids, what is read of them is often in a cache.
+        Where neighbors have similar ids, what is read of them is often in a cache.
 
         Parameters
         ----------
         order : {"bfs", "rcm", "degree", "random"}
             That of a breadth-first search from the smallest vertex of each component; reverse Cuthill-McKee, which makes the
-            bandwidth small, the largest difference of the ids of neighbours; by degree, the largest first; or a random one. The
+            bandwidth small, the largest difference of the ids of neighbors; by degree, the largest first; or a random one. The
             first two take edges in either direction, and components in the order of their smallest vertices, or from the last
             to the first; their time grows with the number of levels.
         seed : int
@@ -286,7 +286,7 @@ class DerivedGraphs(SameArrays, GraphExports):
             the free memory of one, with what algorithms need beside it, and the best device alone for any other.
         order : {"keep", "random", "degree"}
             How vertices are numbered inside tasks, of which each device owns as many: as they are, for meshes and roads, whose
-            neighbours have similar ids; at random, for scale-free graphs, so that each device gets about as many edges; or
+            neighbors have similar ids; at random, for scale-free graphs, so that each device gets about as many edges; or
             by falling degree, dealt to the devices in turns, which balances the counts of edges best, and keeps what is read
             most often in few cache lines. On one device there is nothing to balance, and they keep their ids.
         seed : int

@@ -37,11 +37,11 @@ class Graph(DerivedGraphs):
     """A directed graph as compressed sparse rows: the edges of vertex ``v`` lead to ``indices[indptr[v]:indptr[v + 1]]``.
 
     Make one with `load`, `from_edges`, `from_edge_index`, `from_csr`, `from_scipy`, `from_networkx` or `atos_py.generate`.
-    An undirected graph is one that has every edge in both directions. Parallel edges, loops and the order of neighbours are
+    An undirected graph is one that has every edge in both directions. Parallel edges, loops and the order of neighbors are
     kept as they come; see `simplify`.
 
     Arrays may be those of NumPy, CuPy, PyTorch, JAX or Numba. A graph made from arrays of CuPy, PyTorch or JAX gives results
-    (depths, ranks, colours) as arrays of that library, which share the memory; any other graph gives an `Array`.
+    (depths, ranks, colors) as arrays of that library, which share the memory; any other graph gives an `Array`.
 
     The dtypes are chosen for 4-byte loads on a GPU. Row offsets are signed although none is negative, because the sum of an
     unsigned 64-bit and a signed integer is a float to Numba, as it is to NumPy.
@@ -60,7 +60,7 @@ class Graph(DerivedGraphs):
     >>> graph = atos.Graph.from_edges([0, 0, 1], [1, 2, 2])
     >>> graph
     Graph(3 vertices, 3 directed edges, no weights, on cpu)
-    >>> graph.indices[graph.indptr[0] : graph.indptr[1]]  # the neighbours of vertex 0
+    >>> graph.indices[graph.indptr[0] : graph.indptr[1]]  # the neighbors of vertex 0
     array([1, 2], dtype=uint32)
     """
 
@@ -254,11 +254,11 @@ class Graph(DerivedGraphs):
             Add the reverse of every edge that is not a loop, with the same weight. If the edges hold both directions
             already, deduplicate too.
         deduplicate : bool
-            Keep one of several edges with the same source and target, the lightest; neighbours are then sorted as well.
+            Keep one of several edges with the same source and target, the lightest; neighbors are then sorted as well.
         remove_loops : bool
             Drop edges from a vertex to itself.
         sort : bool
-            Put the neighbours of every vertex in ascending order; otherwise they keep the order of the edges.
+            Put the neighbors of every vertex in ascending order; otherwise they keep the order of the edges.
         device : Device or str, optional
             Where the graph goes; the best device there is unless given, or the GPU where `targets` is. Edges are sorted on the
             host in any case.

@@ -83,7 +83,7 @@ def load_csr(
 ) -> CSR:
     """Read a graph file; see `Graph.load`.
 
-    If `renumber` gives vertices other numbers, neighbours are sorted by them.
+    If `renumber` gives vertices other numbers, neighbors are sorted by them.
     """
     path = as_path(path)
     with host_memory_for(f"graph file '{path}'"):

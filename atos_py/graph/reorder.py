@@ -1,8 +1,8 @@
-"""Orders of the vertices of a graph by which neighbours get similar ids: level by level, on the device of the graph.
+"""Orders of the vertices of a graph by which neighbors get similar ids: level by level, on the device of the graph.
 
 A search proceeds in all components at once. The vertices that a level reaches for the first time come in the order of their
-first neighbour in the level before, and of those with the same first neighbour the ones of few edges first, which is the order
-of Cuthill and McKee; or in the order of that neighbour's edges, which is that of a breadth-first search. On the CPU that is a
+first neighbor in the level before, and of those with the same first neighbor the ones of few edges first, which is the order
+of Cuthill and McKee; or in the order of that neighbor's edges, which is that of a breadth-first search. On the CPU that is a
 queue in compiled code. On a GPU the vertices of each level are sorted at once, which gives the same, in some twenty operations
 on arrays for each level.
 

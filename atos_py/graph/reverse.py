@@ -29,7 +29,7 @@ def reverse_edges(graph: GraphArrays) -> Array:
 def _match(xp: Any, indptr: Any, indices: Any, turned_indptr: Any, turned_indices: Any, edges: Any) -> tuple[Any]:
     symmetric = bool((indptr == turned_indptr).all())
     order = None
-    if symmetric and not (indices == turned_indices).all():  # neighbours may be in another order
+    if symmetric and not (indices == turned_indices).all():  # neighbors may be in another order
         order = stable_order(xp, (row_sources(xp, indptr, indices.size).astype(np.uint64) << np.uint64(32)) | indices)
         symmetric = bool((indices[order] == turned_indices).all())
     if not symmetric:

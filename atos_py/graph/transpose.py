@@ -1,7 +1,7 @@
 """Transpose of a graph: the same edges turned round, with the number that each had, by one stable sort of the edges by target.
 
 On the CPU that is the counting sort of `build_csr`, on a GPU a radix sort, and a task that puts edges in that order. Either
-leaves the neighbours of a vertex in ascending order, and parallel edges in the order that they had.
+leaves the neighbors of a vertex in ascending order, and parallel edges in the order that they had.
 """
 
 from __future__ import annotations

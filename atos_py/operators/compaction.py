@@ -1,7 +1,7 @@
 """Compaction: lists of what is left of a list, in its order within each range, made by workers beside each other.
 
 A worker counts what its threads keep, reserves so many places of the new list by one atomic, and a prefix sum over its threads
-says which of them are whose. So neighbours in the old list stay neighbours, though ranges come in any order.
+says which of them are whose. So neighbors in the old list stay neighbors, though ranges come in any order.
 
 Source: Blelloch, "Prefix sums and their applications", Carnegie Mellon University, 1990.
 """

@@ -1,6 +1,6 @@
 """Joining of components by union-find, where most edges of the largest component are not looked at.
 
-Every vertex is linked to its first neighbour if that is smaller, and then to its second one. That joins most of a component
+Every vertex is linked to its first neighbor if that is smaller, and then to its second one. That joins most of a component
 already. The most frequent root of a sample then stands for the largest component, and only vertices outside of it link the rest
 of their edges: if the graph is symmetric, an edge between inside and outside is seen from outside too. Where few edges would be
 spared, because there are few, each edge of a symmetric graph is linked from its larger end alone. In a graph that is not
@@ -29,13 +29,13 @@ from .union_find import find_root, root_of, unite
 __all__ = ["ALL_EDGES", "COUNT", "NOTES", "choose_largest", "connect", "connecting", "sampled_edges"]
 
 # What a launch is told instead of a number of sampled edges: that every vertex links all of its edges, or those to smaller
-# neighbours.
+# neighbors.
 ALL_EDGES, _TO_SMALLER = 1 << 40, 0
 _MIN_DEGREE = 4  # mean degree from which on sparing edges is worth it, and knowing whether the graph is symmetric
 _SAMPLES = 128
 # Places in `notes`: the root of the largest component, how many components there are, and the roots of the sample.
 _LARGEST, COUNT, _ROOTS = 0, 1, 2
-_ANY, _SMALLER = -1, -2  # instead of a vertex of the largest component: edges to any neighbour are linked, or to smaller ones
+_ANY, _SMALLER = -1, -2  # instead of a vertex of the largest component: edges to any neighbor are linked, or to smaller ones
 NOTES = _ROOTS + _SAMPLES  # how many there are
 
 
@@ -50,7 +50,7 @@ def is_sampled(sampled):  # type: ignore[no-untyped-def]
 
 
 def link_smaller(v, edge, last, step, indices, parent):  # type: ignore[no-untyped-def]
-    """Unite v and its smaller neighbours along every `step`-th edge from `edge` on.
+    """Unite v and its smaller neighbors along every `step`-th edge from `edge` on.
 
     The root of v is found only if there is one. The first edge of a row is linked before, and often no other leads to a smaller
     vertex.
@@ -66,7 +66,7 @@ def link_smaller(v, edge, last, step, indices, parent):  # type: ignore[no-untyp
 
 
 def link_edges(v, edge, last, largest, indices, parent):  # type: ignore[no-untyped-def]
-    """Unite v and its neighbours along edges of its row, unless it is in the component of `largest`."""
+    """Unite v and its neighbors along edges of its row, unless it is in the component of `largest`."""
     if largest == _SMALLER:
         link_smaller(v, edge + 1, last, 1, indices, parent)
     elif edge < last:

@@ -1,7 +1,7 @@
 """Edge maps: a function of every edge of the active vertices, mapped to threads, warps and CTAs by degree.
 
-Two directions. `gather` (pull): every vertex combines what its neighbours have. `push`: active vertices change their
-neighbours, which may become active. `row_pull` has the pull with early exit, for tasks that do several things with a range.
+Two directions. `gather` (pull): every vertex combines what its neighbors have. `push`: active vertices change their
+neighbors, which may become active. `row_pull` has the pull with early exit, for tasks that do several things with a range.
 `range_gather` is the body of `gather` with a limit of edges, beyond which `long_rows` gathers in pieces.
 
 *Mapping by degree.* A vertex of low degree, with at most `thread_max_degree` edges, is mapped to one thread; one of high degree
@@ -178,7 +178,7 @@ def push(
     low_degree_inline: bool = False,
     with_edge: bool = False,
 ) -> Task:
-    """Return the nested task by which active vertices change their neighbours.
+    """Return the nested task by which active vertices change their neighbors.
 
     The items are mixed items (`ranges`). A vertex v calls ``begin(v, degree, *args)`` once, which returns whether to go on, and
     a value; then ``relax(worker, v, u, value, *args)`` for each of its edges (v, u), spread over threads, which may push u. Of

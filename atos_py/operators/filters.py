@@ -4,7 +4,7 @@ The *online* filter lists a vertex as soon as it becomes active: it is a push, a
 
 The *ballot* filter scans all vertices for active ones, and finds each once. It makes the list, or sets bits. The items of a
 scan take ranges of vertices from a counter (`range_takers`). `pull_from_bits` has the pull, by which vertices look for
-neighbours whose bits are set.
+neighbors whose bits are set.
 
 Where vertices may pull, which needs no list, those that become active are counted with their edges, in *sums*: vertices above
 the lowest 36 bits, edges in these. They are spread over many words, since one would delay thousands of threads.

@@ -1,4 +1,4 @@
-"""Gathering in rounds: in each, every vertex gets a new value from those of its neighbours, all in one launch.
+"""Gathering in rounds: in each, every vertex gets a new value from those of its neighbors, all in one launch.
 
 Values are read from one array and written to another, which change places after the round. A launch has a few items, each of
 which takes ranges of vertices, and pieces of long rows, from a counter until there are none, and pushes itself for the next

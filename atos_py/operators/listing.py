@@ -1,7 +1,7 @@
 """Listing what vertices have, in their order whatever the schedule, and adding it up: for results of which no run is to differ.
 
 Each range of vertices has a place in the list, known from a count before, and so has each thread of a worker in that of its
-range, which is cut into parts of neighbouring vertices. Sums are those of ranges, each of them added up in one order.
+range, which is cut into parts of neighboring vertices. Sums are those of ranges, each of them added up in one order.
 """
 
 from __future__ import annotations

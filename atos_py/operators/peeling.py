@@ -1,7 +1,7 @@
 """Peeling, level by level in one launch: of what is left, a vertex with no more edges than the level is removed.
 
 The launch proceeds in rounds (`barrier=True`). The first round of a level *scans* what is left: a vertex whose degree has come
-down to the level is removed, which lowers the degrees of its neighbours. One of those that comes down to the level is removed
+down to the level is removed, which lowers the degrees of its neighbors. One of those that comes down to the level is removed
 in turn, in the same round: by the same thread if it has few edges, otherwise by threads of the same worker, from a short list
 in its scratch memory. So paths, trees and small avalanches do not take a round for each step. What has very many edges, or no
 place in that list, is removed in the next round, its edges spread over workers; so is what follows after a worker has removed
@@ -121,9 +121,9 @@ def keep(worker, u, follow, depth, graph, scratch):  # type: ignore[no-untyped-d
 
 
 def remove_by_thread(worker, v, depth, level, graph, p, scratch):  # type: ignore[no-untyped-def]
-    """Remove the edges of a vertex if they are few; return a neighbour that follows, or -1, and the depth of the stack.
+    """Remove the edges of a vertex if they are few; return a neighbor that follows, or -1, and the depth of the stack.
 
-    Two edges at a time, so that a GPU asks for the degrees of both neighbours at once. A vertex with more edges is listed.
+    Two edges at a time, so that a GPU asks for the degrees of both neighbors at once. A vertex with more edges is listed.
     """
     follow = np.int64(-1)
     edge, end = graph.indptr[v], graph.indptr[v + 1]
@@ -151,7 +151,7 @@ def lowered(u, degree, level, p):  # type: ignore[no-untyped-def]
 
 
 def remove_edges(worker, edge, step, end, level, which, room, graph, p, scratch):  # type: ignore[no-untyped-def]
-    """Remove the edges of a row from `edge` on, `step` apart, and list the neighbours that have to go.
+    """Remove the edges of a row from `edge` on, `step` apart, and list the neighbors that have to go.
 
     Four at a time, so that a GPU has their loads and atomic operations under way at once.
     """
@@ -281,7 +281,7 @@ def edges_of(v, graph, p):  # type: ignore[no-untyped-def]
 
 @task(workload=edges_of)
 def remove_row(worker, v, i, first, graph, p):  # type: ignore[no-untyped-def]
-    """Remove edge i of a vertex; push the neighbour if it has to go in turn."""
+    """Remove edge i of a vertex; push the neighbor if it has to go in turn."""
     u = graph.indices[first + i]
     if comes_down(u, p.degree[u], worker.mode, p):
         worker.push(u, task=remove_row)

@@ -6,7 +6,7 @@ They are for passes over all vertices, which choose the size: vertex maps and `g
 *Mixed items*: an item is a vertex or a range. Of n vertices, item v < n is vertex v, and item n + k stands for the
 `VERTICES_PER_MIXED_RANGE` vertices from k * `VERTICES_PER_MIXED_RANGE` on (`mixed_ranges`, `mixed_range_bounds`). So a frontier
 is either a list, the vertices in the queue, or dense: all ranges, and a predicate for the vertices in them. They are for
-`push`, and for colouring.
+`push`, and for coloring.
 """
 
 from __future__ import annotations

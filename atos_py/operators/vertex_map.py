@@ -1,7 +1,7 @@
 """Vertex maps: a function of every vertex, in one pass; for its effect, or to sum up or compare what it returns.
 
 An item of the queue is a range of `VERTICES_PER_ITEM` vertices (`ranges.range_items`), of which the threads of a worker take
-every so many, so that neighbouring threads read neighbouring memory.
+every so many, so that neighboring threads read neighboring memory.
 """
 
 from __future__ import annotations

@@ -40,14 +40,14 @@ class Measured(NamedTuple):
 
 
 def compute_overwork(measured: Measured, run: dict[str, Any]) -> float:
-    """Return tasks run relative to the BSP variant; for colouring to what is needed if no neighbours clash (Table 4)."""
+    """Return tasks run relative to the BSP variant; for coloring to what is needed if no neighbors clash (Table 4)."""
     if run["algorithm"] == "coloring":
         return float(run["tasks_run"] / count_least_tasks(run))
     return float(run["tasks_run"] / measured.run(run["algorithm"], run["graph"], "BSP")["tasks_run"])
 
 
 def count_least_tasks(run: dict[str, Any]) -> int:
-    """Return the tasks of a colouring without clashes: assign and check; a vertex without neighbours needs no check."""
+    """Return the tasks of a coloring without clashes: assign and check; a vertex without neighbors needs no check."""
     return int(2 * run["vertices"] - run["isolated"])
 
 
@@ -82,7 +82,7 @@ def write_tables(out: Path, measured: Measured) -> list[Path]:
         if algorithm in COUNTED:
             ratios.append([algorithm, graph, *(f"{compute_overwork(measured, c):.2f}" for c in cells)])
     table1 = "Run time in ms, and speed-up over BSP (Table 1)"
-    table4 = "Tasks run, relative to BSP; for colouring to those of a run without clashes (Table 4)"
+    table4 = "Tasks run, relative to BSP; for coloring to those of a run without clashes (Table 4)"
     moved = [
         [
             p["graph"],
@@ -98,12 +98,12 @@ def write_tables(out: Path, measured: Measured) -> list[Path]:
         *(write_csv(out / f"{name}.csv", rows) for name, rows in sheets.items() if rows),
         write_markdown(out / "table1.md", table1, ["algorithm", "graph", *variants], times, note),
         write_markdown(out / "table4.md", table4, ["algorithm", "graph", *variants], ratios),
-        write_markdown(out / "permutation.md", "Colouring with permuted vertex ids (Section 6.4)", header, moved),
+        write_markdown(out / "permutation.md", "Coloring with permuted vertex ids (Section 6.4)", header, moved),
     ]
 
 
 def write_throughput(out: Path, measured: Measured) -> list[Path]:
-    """Write throughput over time, absolute and normalised by overwork, as CSV."""
+    """Write throughput over time, absolute and normalized by overwork, as CSV."""
     rows = []
     for entry in measured.traces:
         factor = compute_overwork_of_trace(measured, entry)
@@ -115,7 +115,7 @@ def write_throughput(out: Path, measured: Measured) -> list[Path]:
                     "variant": entry["variant"],
                     "ms": round(float(ms), 5),
                     "mtasks_per_s": round(float(rate), 3),
-                    "normalised": round(float(rate / factor), 3),
+                    "normalized": round(float(rate / factor), 3),
                 }
             )
     return [write_csv(out / "throughput.csv", rows)] if rows else []

@@ -71,7 +71,7 @@ class Search:
         """Return whether `best` is faster than `first` beyond their spread, and whether there was time to tell."""
         begin = len(best.times), len(first.times)
         for turn in self.progress(range(_TURNS), "the best against the first", _TURNS):
-            for setting in (best, first) if turn % 2 else (first, best):  # so that a drift of the times favours neither
+            for setting in (best, first) if turn % 2 else (first, best):  # so that a drift of the times favors neither
                 if self.is_over(1.0):
                     return False, False
                 self.run_once(setting)
@@ -97,14 +97,14 @@ class Search:
         New settings run once; only those that are faster than the best then run as often as the best did.
         """
         while True:
-            neighbours = [
+            neighbors = [
                 (*place[:i], j, *place[i + 1 :]) for i, values in enumerate(self.space.values()) for j in range(len(values))
             ]
-            new = [other for other in neighbours if other not in self.tried]
-            complete = self.measure(new, 1, "neighbours")
+            new = [other for other in neighbors if other not in self.tried]
+            complete = self.measure(new, 1, "neighbors")
             promising = [other for other in self.rank(new) if self.tried[other].median < self.tried[place].median]
             often = _ROUNDS[-1][0]
-            complete = complete and self.measure(promising, often, "neighbours that promise more")
+            complete = complete and self.measure(promising, often, "neighbors that promise more")
             better = self.rank([place, *(other for other in promising if len(self.tried[other].times) >= often)])[0]
             if better == place or not complete:
                 return self.tried[better], complete

@@ -186,7 +186,7 @@ def test_random_graphs_by_groups_that_follow_paths(search: tuple[atos.Graph, Any
         checked(*search, num_blocks=blocks)
 
 
-def test_a_vertex_with_many_neighbours_that_are_not_reached(device: atos.Device, worker: str) -> None:
+def test_a_vertex_with_many_neighbors_that_are_not_reached(device: atos.Device, worker: str) -> None:
     """One thread does not look at all of them, and the last one is the only one that is reached: all threads look for it."""
     prefix = SEARCHED_ALONE["cuda"]
     hub, leaves = 0, np.arange(1, 2 * prefix)

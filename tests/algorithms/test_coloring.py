@@ -1,4 +1,4 @@
-"""Graph colouring: right on any graph, with any schedule and worker."""
+"""Graph coloring: right on any graph, with any schedule and worker."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def graph_of(graph: nx.Graph[Any], device: str = "cpu") -> atos.Graph:
 
 
 def checked(graph: atos.Graph, *args: Any, **options: Any) -> ColoringResult:
-    """Colour a graph, verify it in two ways, and return the result."""
+    """Color a graph, verify it in two ways, and return the result."""
     result = color(graph, *args, **options)
     verify_coloring(graph, result.colors)
     colors = result.colors.to_numpy()
@@ -142,7 +142,7 @@ def test_many_clashes_end(order, schedule):
 
 
 def hubs_and_roads(device: str) -> atos.Graph:
-    """Blocks of few neighbours each, some vertices with more than a block's tasks take, loops and vertices without edges."""
+    """Blocks of few neighbors each, some vertices with more than a block's tasks take, loops and vertices without edges."""
     road = atos.generate.road(60, device="cpu").to_scipy().tocoo()
     rng = np.random.default_rng(1)
     hubs = np.repeat(rng.integers(3600, size=30), 100)
@@ -170,7 +170,7 @@ def test_ranges(device, order, schedule):
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("options", [{}, {"patience": 5}, {"window": 7}, {"barrier": True}], ids=str)
 def test_hubs_come_first(device, order, options, monkeypatch):
-    """They have a launch of their own, and keep their colours in the next."""
+    """They have a launch of their own, and keep their colors in the next."""
     graph = atos.generate.rmat(9, 16, device=device)
     kind = graph.device.kind
     monkeypatch.setitem(api._HUB_DEGREE, kind, 40)
@@ -191,7 +191,7 @@ def test_hubs_come_first(device, order, options, monkeypatch):
 
 
 def test_neighbors_of_one_color_in_ranges():
-    """All of a cycle has one colour, and is to be checked: by two threads in turns of one item each."""
+    """All of a cycle has one color, and is to be checked: by two threads in turns of one item each."""
     n = 3 * VERTICES_PER_MIXED_RANGE
     graph = graph_of(nx.cycle_graph(n))
     colors = atos.full(n, TENTATIVE, dtype=np.uint32, device="cpu")
@@ -210,7 +210,7 @@ def test_neighbors_of_one_color_in_ranges():
     assert colors.to_numpy().max() <= 2
 
 
-# Two vertices with one colour: who gives it up when v's check finds that. Vertex 0 has the larger degree.
+# Two vertices with one color: who gives it up when v's check finds that. Vertex 0 has the larger degree.
 @pytest.mark.parametrize(
     ("v", "entries", "expected", "pushed"),
     [
@@ -235,7 +235,7 @@ def test_who_gives_way(v, entries, expected, pushed):
 
 
 class Interleaving:
-    """Runs the task as plain Python in several threads, which change places at random at every access to the colours."""
+    """Runs the task as plain Python in several threads, which change places at random at every access to the colors."""
 
     def __init__(self, graph: nx.Graph[Any], workers: int, window: int, patience: int, choose: random.Random) -> None:
         self.choose = choose
@@ -252,7 +252,7 @@ class Interleaving:
         self.busy = 0
         self.tasks = 0
 
-    # The array of colours, as the task sees it.
+    # The array of colors, as the task sees it.
     def step(self) -> None:
         self.main.release()
         self.gates[self.self.number].acquire()

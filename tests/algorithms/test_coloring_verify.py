@@ -1,4 +1,4 @@
-"""The verifier of colourings: it accepts what is right, and nothing else."""
+"""The verifier of colorings: it accepts what is right, and nothing else."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from atos_py.errors import VerificationError
 @pytest.mark.parametrize(
     ("colors", "message"),
     [
-        ([0, 0, 1, 0], r"edge 0 -> 1 \(number 0\) joins two vertices of colour 0"),
-        ([0, 1, 1, 0], r"edge 1 -> 2 .* joins two vertices of colour 1"),
-        ([0, 1, 4, 0], r"colors\[2\] is 4, but colours lie in 0..3, the largest degree"),
-        ([0, -1, 2, 0], r"colors\[1\] is -1, but colours lie in 0..3"),
+        ([0, 0, 1, 0], r"edge 0 -> 1 \(number 0\) joins two vertices of color 0"),
+        ([0, 1, 1, 0], r"edge 1 -> 2 .* joins two vertices of color 1"),
+        ([0, 1, 4, 0], r"colors\[2\] is 4, but colors lie in 0..3, the largest degree"),
+        ([0, -1, 2, 0], r"colors\[1\] is -1, but colors lie in 0..3"),
     ],
 )
 def test_verifier_names_the_first_fault(colors, message):
@@ -31,7 +31,7 @@ def test_verifier_names_the_first_fault(colors, message):
 def test_verifier_counts_both_directions():
     star = atos.Graph.from_edges([1, 2, 3], [0, 0, 0], device="cpu")
     verify_coloring(star, np.array([3, 0, 1, 2]))
-    with pytest.raises(VerificationError, match=r"colors\[0\] is 4, but colours lie in 0..3"):
+    with pytest.raises(VerificationError, match=r"colors\[0\] is 4, but colors lie in 0..3"):
         verify_coloring(star, np.array([4, 0, 1, 2]))
 
 

@@ -106,7 +106,7 @@ def test_verifier_names_the_first_fault():
         (([1, 0, 1, 0],), r"triangles\[1\] is 0, but vertex 1 is in 1 triangles"),
         (([1, 1, 1, -1],), r"triangles\[3\] is -1, but"),
         (([1, 1, 1, 0], 2), "total is 2, but there are 1 triangles"),
-        (([1, 1, 1, 0], 1, [1.0, 1.0, 0.5, 0.0]), r"clustering\[2\] is 0.5, but 1 of the pairs of 3 neighbours are joined"),
+        (([1, 1, 1, 0], 1, [1.0, 1.0, 0.5, 0.0]), r"clustering\[2\] is 0.5, but 1 of the pairs of 3 neighbors are joined"),
         (([1, 1, 1, 0], 1, [1.0, np.nan, 1 / 3, 0.0]), r"clustering\[1\] is nan"),
     ):
         with pytest.raises(VerificationError, match=message):

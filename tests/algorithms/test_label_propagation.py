@@ -1,4 +1,4 @@
-"""Label propagation: the same communities everywhere, which fulfil the condition that ends it."""
+"""Label propagation: the same communities everywhere, which fulfill the condition that ends it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from atos_py.errors import InvalidArgumentError, LaunchConfigError, Verification
 
 
 def is_stable(graph: atos.Graph, label: list[int]) -> bool:
-    """Whether each label is most frequent among the neighbours, as often as they are there."""
+    """Whether each label is most frequent among the neighbors, as often as they are there."""
     graph = graph.to_symmetric()
     indptr, indices = graph.indptr.to_numpy(), graph.indices.to_numpy()
     for v in range(graph.num_vertices):
@@ -92,7 +92,7 @@ def test_a_limit_of_steps():
     assert exact.converged
 
 
-def test_neighbours_that_would_change_to_and_fro():
+def test_neighbors_that_would_change_to_and_fro():
     """Both sides of a bipartite graph want the other one's labels, which a step of all at once would exchange for ever."""
     for graph in (nx.complete_bipartite_graph(30, 30), nx.path_graph(2), nx.hypercube_graph(5)):
         found = atos.label_propagation(atos.Graph.from_networkx(graph, device="cpu"))

@@ -80,7 +80,7 @@ def test_vertices_that_have_to_be_in_the_set(graph, data):
     matrix = graph.to_scipy()
     clash = any(u != v and matrix[u, v] for u in include for v in include) if include else False
     if clash or any(u != v and matrix[v, u] for u in include for v in include):
-        with pytest.raises(InvalidArgumentError, match=r"include names vertex \d+ and a neighbour of it"):
+        with pytest.raises(InvalidArgumentError, match=r"include names vertex \d+ and a neighbor of it"):
             atos.maximal_independent_set(graph, include=include)
     else:
         members = atos.maximal_independent_set(graph, include=include).members
@@ -105,8 +105,8 @@ def test_what_is_refused(options, message):
 def test_verifier_names_the_first_fault():
     path: Any = atos.Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 3], symmetrize=True, device="cpu")
     for members, message in (
-        ([True, True, False, True], "vertices 0 and 1 are neighbours, and both in the set"),
-        ([True, False, False, False], "vertex 2 is not in the set, and no neighbour of it is"),
+        ([True, True, False, True], "vertices 0 and 1 are neighbors, and both in the set"),
+        ([True, False, False, False], "vertex 2 is not in the set, and no neighbor of it is"),
         ([False, True, False, False], "vertex 3 is not in the set"),
     ):
         with pytest.raises(VerificationError, match=message):

@@ -47,7 +47,7 @@ def limits(monkeypatch):
     return tried
 
 
-def colouring():
+def coloring():
     memory_cache.forget()
     graph = atos.Graph._make([INDPTR, INDICES, None])
     args = tuple(map(describe, (graph, COLORS, ColoringParams(None, 9, 9, 0))))
@@ -56,18 +56,18 @@ def colouring():
 
 @pytest.mark.part("programs")
 def test_a_known_limit_takes_one_link(limits, monkeypatch):
-    known = colouring()
+    known = coloring()
     assert limits == [48]
     monkeypatch.setattr(link, "first_limit", lambda task, worker: 0)
-    assert colouring().code == known.code
+    assert coloring().code == known.code
     assert limits == [48, 40, 48]
 
 
 @pytest.mark.part("programs")
 def test_a_limit_that_is_too_low_is_not_the_last(limits, monkeypatch):
-    known = colouring()
+    known = coloring()
     monkeypatch.setattr(link, "first_limit", lambda task, worker: 40)
-    assert colouring().code == known.code
+    assert coloring().code == known.code
     assert limits == [48, 40, 48]
 
 

@@ -467,7 +467,7 @@ def refusals(group: atos.distributed.ProcessGroup) -> None:
 
 @atos.task
 def search(worker, v, parts, depth, left):
-    """Lower the depths of neighbours, until so many vertices have run: then the launch stops."""
+    """Lower the depths of neighbors, until so many vertices have run: then the launch stops."""
     if atos.atomic_add(left, 0, -1) == 1:
         worker.stop()
     for edge in range(parts.indptr[v], parts.indptr[v + 1]):

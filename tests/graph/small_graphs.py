@@ -15,7 +15,7 @@ CUPY = SimpleNamespace(**{name: getattr(np, name) for name in dir(np)})
 
 @st.composite
 def graphs(draw: st.DrawFn, *, symmetric: bool = False) -> atos.Graph:
-    """Graphs of few vertices, with loops and parallel edges, and weights or none; neighbours in any order."""
+    """Graphs of few vertices, with loops and parallel edges, and weights or none; neighbors in any order."""
     n = draw(st.integers(0, 8))
     vertex = st.integers(0, max(n - 1, 0))
     edges = draw(st.lists(st.tuples(vertex, vertex), max_size=20 if n else 0))

@@ -82,7 +82,7 @@ class TestRmat:
     def test_scale_free(self) -> None:
         csr = rmat(16)
         degrees = np.diff(csr.indptr)
-        # What other generators give at this scale: 7/8 of the edges survive, a hub has a seventh of all vertices as neighbours.
+        # What other generators give at this scale: 7/8 of the edges survive, a hub has a seventh of all vertices as neighbors.
         assert 1.75e6 < csr.indices.size < 1.9e6
         assert 8_000 < degrees.max() < 11_000
         assert 0.2 < (degrees == 0).mean() < 0.5

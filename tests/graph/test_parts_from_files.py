@@ -85,7 +85,7 @@ def test_archives(tmp_path, changes, weighted, devices, order):
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 40), m=st.integers(1, 200), options=st.tuples(*[st.booleans()] * 4))
 def test_any_edges(tmp_path_factory, seed, n, m, options):
-    """Parallel edges of other weights and loops, in each order of the neighbours that the options give."""
+    """Parallel edges of other weights and loops, in each order of the neighbors that the options give."""
     rng = np.random.default_rng(seed)
     path = tmp_path_factory.mktemp("edges") / "a.wel"
     np.savetxt(path, np.column_stack([rng.integers(0, n, (m, 2)), rng.integers(0, 5, m)]), fmt="%d")

@@ -34,7 +34,7 @@ def test_every_edge_is_turned_round_once(graph: atos.Graph, edges_first: bool) -
     turned, edges = graph.transpose(return_edges=True)
     check(graph, turned, edges.to_numpy())
     order = np.lexsort([np.arange(graph.num_edges), sources_of(graph), graph.indices.to_numpy()])
-    np.testing.assert_array_equal(edges.to_numpy(), order)  # so neighbours ascend, and parallel edges keep their order
+    np.testing.assert_array_equal(edges.to_numpy(), order)  # so neighbors ascend, and parallel edges keep their order
     assert turned.transpose() == graph  # the very arrays
     assert graph.transpose() == turned
     again, edges = turned.transpose(return_edges=True)

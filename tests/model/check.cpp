@@ -111,7 +111,7 @@ private:
     for (unsigned t = 0; t < bounds.workers; ++t)
       if (!machine.threads[t].done) return true;
     if (setjmp(machine.back)) return false;
-    machine.memory.synchronise();
+    machine.memory.synchronize();
     if (!host())
       for (Thread &t : machine.threads) t = Thread{};
     return true;

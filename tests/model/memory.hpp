@@ -150,7 +150,7 @@ struct Memory {
     const unsigned w = find(p), newest = unsigned(messages[w].size()) - 1;
     return !bounds.weak || views[thread].seen[w] == newest || views[thread].pending[w] == newest;
   }
-  void synchronise() {
+  void synchronize() {
     for (auto &list : messages) list = {Message{list.back().value, {}}};
     for (Views &mine : views) mine = Views{};
   }

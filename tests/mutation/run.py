@@ -145,7 +145,7 @@ def includes(source: Path) -> set[str]:
 
 # What can show on the CPU: what the library is compiled from, but for what only a GPU does there.
 BUILT = {str(source.relative_to(CSRC)) for source in LIBRARY}.union(*map(includes, LIBRARY)) - {"protocol/split_item.cuh"}
-MODELLED = {name for model in ("model.cpp", "peers.cpp") for name in includes(MODEL / model) if not (OWN / name).exists()}
+MODELED = {name for model in ("model.cpp", "peers.cpp") for name in includes(MODEL / model) if not (OWN / name).exists()}
 
 
 def object_name(source: Path) -> str:
@@ -229,7 +229,7 @@ class Model:
         self.checker = work / "check.o"
 
     def __call__(self, mutant: Mutant, directory: Path) -> str | None:
-        if mutant.file not in MODELLED:
+        if mutant.file not in MODELED:
             return None
         with self.lock:
             if not self.checker.exists():

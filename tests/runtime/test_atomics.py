@@ -1,4 +1,4 @@
-"""Atomics on elements of every size: against NumPy one by one, and under contention, where neighbours must not suffer."""
+"""Atomics on elements of every size: against NumPy one by one, and under contention, where neighbors must not suffer."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_operations_on_the_word_around_an_element_are_numpys(monkeypatch, dtype)
 
 
 @atos.task(workload=lambda v, times, array: len(array))
-def change_neighbours(worker, v, i, times, array):
+def change_neighbors(worker, v, i, times, array):
     """Change each element in its own way, all of them at the same time."""
     for _ in range(times):
         if i % 8 == 0:
@@ -129,12 +129,12 @@ def change_neighbours(worker, v, i, times, array):
 
 
 @pytest.mark.parametrize("dtype", SMALL)
-def test_neighbours_keep_what_others_store(device, worker, dtype):
+def test_neighbors_keep_what_others_store(device, worker, dtype):
     items, times, size = 64, 5, 1003
     array = atos.full(size, 15, dtype=dtype, device=device)
     queue = atos.Queue(items, device=device)
     queue.push(np.arange(items))
-    launch(queue, worker, change_neighbours, times, array)
+    launch(queue, worker, change_neighbors, times, array)
     n, limit = items * times, 2 ** np.iinfo(dtype).bits
     expected = [15 + n, 15 ^ (n % 2), 15 * pow(3, n, limit), 15, 0, 7, 63, 15]
     with np.errstate(over="ignore"):

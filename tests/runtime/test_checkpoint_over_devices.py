@@ -22,7 +22,7 @@ def devices(count: int, kind: str = "cpu") -> list[str]:
 
 @atos.task
 def search(worker, v, graph, depth, left):
-    """Lower the depths of neighbours, until so many vertices have run: then the launch stops."""
+    """Lower the depths of neighbors, until so many vertices have run: then the launch stops."""
     if worker.rank == 0 and atos.atomic_add(left, 0, -1) == 1:
         worker.stop()
     for edge in worker.split(range(graph.indptr[v], graph.indptr[v + 1])):

@@ -222,7 +222,7 @@ def test_workers_have_numbers_of_their_own():
 
 
 def test_long_items_are_split():
-    """A star, whose centre has enough edges for all workers of its owner."""
+    """A star, whose center has enough edges for all workers of its owner."""
     n = 200_000
     star = atos.Graph.from_edges(np.zeros(n - 1, np.uint32), np.arange(1, n), num_vertices=n, symmetrize=True, device="cpu")
     for barrier in (False, True):

@@ -25,7 +25,7 @@ class Point(NamedTuple):
     scale: float = 0.5
 
 
-class Colour(enum.IntEnum):
+class Color(enum.IntEnum):
     RED = 2
     BLUE = 9
 
@@ -84,9 +84,9 @@ def logarithm_to_a_base(worker, i, out):
 
 
 def number_of_a_member(worker, i, out):
-    out[0] = int(Colour.BLUE) + i
-    out[int(Colour.RED)] = int(Colour.RED)
-    out[1] = Colour.RED + i
+    out[0] = int(Color.BLUE) + i
+    out[int(Color.RED)] = int(Color.RED)
+    out[1] = Color.RED + i
 
 
 def by_keyword(a, *, k=1):
@@ -183,15 +183,15 @@ def has_a_keyword_alone(worker, i, out, *, k=5):
 
 
 def stores_a_member(worker, i, out):
-    out[0] = Colour.RED
+    out[0] = Color.RED
 
 
 def indexes_by_a_member(worker, i, out):
-    out[Colour.RED] = 1
+    out[Color.RED] = 1
 
 
 def pushes_a_member(worker, i, out):
-    worker.push(Colour.RED)
+    worker.push(Color.RED)
 
 
 def returns_a_value(worker, i, out):
@@ -216,8 +216,8 @@ REFUSED = {
     calls_with_a_rest: r"'after_rest' has parameters that are given by keyword alone.* by place.*: def after_rest",
     calls_after_a_default: r"'after_a_default' has parameters that are given by keyword alone.* by place",
     has_a_keyword_alone: r"the body has a keyword-only parameter 'k', which nothing gives; leave it out",
-    stores_a_member: r"is given a member of Colour; write int\(...\) around it",
-    indexes_by_a_member: r"indexed by a member of Colour; write int\(...\) around it",
+    stores_a_member: r"is given a member of Color; write int\(...\) around it",
+    indexes_by_a_member: r"indexed by a member of Color; write int\(...\) around it",
     pushes_a_member: r"worker.push takes an integer .* convert it, as in int\(x\)",
     returns_a_value: r"the body returns a value \(int64\), which nothing takes; write it .*line \d+: return i \* 2",
     may_return_a_value: r"the body returns a value .*line \d+: return True",

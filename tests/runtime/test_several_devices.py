@@ -26,7 +26,7 @@ WORKERS = ["thread", "warp", "cta"]
 
 @atos.task
 def follow(worker, v, parts, seen):
-    """Mark a vertex, and push its neighbours that were not marked."""
+    """Mark a vertex, and push its neighbors that were not marked."""
     for e in range(parts.indptr[v], parts.indptr[v + 1]):
         if atos.atomic_exch(seen, parts.indices[e], 1) == 0:
             worker.push(parts.indices[e])

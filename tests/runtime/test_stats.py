@@ -132,8 +132,8 @@ class TestPlot:
     def test_every_panel_has_what_the_trace_says(self):
         pytest.importorskip("matplotlib")
         rate, queue, idle, parts = traced().plot(least_tasks=5).axes
-        absolute, normalised = (line.get_ydata() for line in rate.lines)
-        assert np.allclose(absolute, 2 * normalised)  # 10 tasks for 5
+        absolute, normalized = (line.get_ydata() for line in rate.lines)
+        assert np.allclose(absolute, 2 * normalized)  # 10 tasks for 5
         assert queue.get_ylim()[1] >= 5
         assert idle.collections[0].get_paths()[0].vertices[:, 1].max() == 50
         assert [text.get_text() for text in parts.get_legend().get_texts()] == ["compile 5.00", "run 2.00"]

@@ -106,7 +106,7 @@ class TestSearch:
         tuning = atos.tune(model(cost), space={"x": [None, 1, 2, 3]}, task=mine, graph=graph)
         assert tuning.best == atos.tuned(mine, graph) == {"x": 2}
 
-    def test_what_drifts_favours_neither(self):
+    def test_what_drifts_favors_neither(self):
         clock = itertools.count(1)
         tuning = atos.tune(model(lambda x=0: next(clock) * (1 + 0.001 * (x == 0))), space={"x": [None, 1]}, device="cpu")
         assert tuning.best == {}

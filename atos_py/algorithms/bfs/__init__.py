@@ -1,7 +1,7 @@
 """Breadth-first search, speculatively: vertices of different depths are visited at the same time.
 
-An item of the queue is a vertex to be visited. Visiting it lowers the depth of each neighbour to one more than its own, and
-pushes the neighbours whose depth went down. A vertex that was visited too early, with a depth that is not yet its smallest, is
+An item of the queue is a vertex to be visited. Visiting it lowers the depth of each neighbor to one more than its own, and
+pushes the neighbors whose depth went down. A vertex that was visited too early, with a depth that is not yet its smallest, is
 pushed again when a better one arrives: work is wasted then, but the depths come out right in any order, which is why no barrier
 between levels is needed. With `barrier=True` the same task visits level after level and pushes each vertex once.
 

@@ -129,7 +129,7 @@ def bfs(
         The largest depth that is wanted, inclusive: what is deeper counts as not reached.
     direction : {'push', 'auto'}, optional
         'push': along the edges of what is reached. 'auto': level by level, pushing or pulling, whichever saves work
-        (direction-optimizing search); where it pulls, vertices that are not reached yet look for a neighbour that is. That is
+        (direction-optimizing search); where it pulls, vertices that are not reached yet look for a neighbor that is. That is
         for undirected graphs, and faster by a factor on those that few levels and many edges make up, such as social networks.
         It is the default where a graph is undirected (`Graph.is_symmetric`), has 8 or more edges to a vertex, and 1.5 million
         or more in all, on a GPU 16 million; but not if you choose a worker or a schedule. A level is a round of one launch,
@@ -161,7 +161,7 @@ def bfs(
 
     Notes
     -----
-    *Why `target` is right.* A vertex does not pass on its depth if its neighbours would be no less deep than the target is at
+    *Why `target` is right.* A vertex does not pass on its depth if its neighbors would be no less deep than the target is at
     that time. Take a shortest path to the target, of length D. As long as the target is deeper than D, a vertex of the path
     with its final depth k < D is either still to be visited, or was visited with that depth and passed it on: k + 1 <= D is
     less than the target's depth. So depths along the path become final, one after the other, until the target's is.

@@ -1,6 +1,6 @@
 """Direction-optimizing breadth-first search in one launch: a small frontier pushes, a large one is pulled from.
 
-A vertex that pulls stops at its first neighbour in the frontier, whereas a frontier that pushes looks at all of its edges. The
+A vertex that pulls stops at its first neighbor in the frontier, whereas a frontier that pushes looks at all of its edges. The
 frontier of a level is dense: the vertices of that depth. A level that pushes lists them first, or, in the last levels, finds
 them in the queue. A level is a round, or two where vertices were listed; `open_level` is the function between rounds, which
 chooses the direction.
@@ -70,7 +70,7 @@ def add_found(search, place, edges):  # type: ignore[no-untyped-def]
 
 
 def out_edges(v, indptr, indices, search):  # type: ignore[no-untyped-def]
-    """Return the number of neighbours of v, where they begin, and the depth that they get."""
+    """Return the number of neighbors of v, where they begin, and the depth that they get."""
     first = indptr[v]
     return indptr[v + 1] - first, first, search.depth[v] + 1
 

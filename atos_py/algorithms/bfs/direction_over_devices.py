@@ -3,8 +3,8 @@
 Pushing: a device has a bit for every vertex, whether it has tried to reach it. So of its edges to a vertex one alone crosses
 the link to the owner. The owner gets the depth, and the vertex as an item of the next round.
 
-Pulling: each device has a copy of bits that say which vertices were reached. A vertex that pulls looks for a neighbour with a
-bit. That is one of the last level, since a neighbour of an earlier one would have reached the vertex. A device that has pulled
+Pulling: each device has a copy of bits that say which vertices were reached. A vertex that pulls looks for a neighbor with a
+bit. That is one of the last level, since a neighbor of an earlier one would have reached the vertex. A device that has pulled
 sends the bits of its own vertices to all, for the next level. A vertex without edges has a bit too, though it is not reached:
 so it does not look, and a word of bits that are all set, of which there are soon many, says that 32 vertices need nothing.
 
@@ -74,7 +74,7 @@ def add_found(search, place, edges):  # type: ignore[no-untyped-def]
 
 
 def out_edges(v, parts, search):  # type: ignore[no-untyped-def]
-    """Return the number of neighbours of v, where they begin, and the depth that they get."""
+    """Return the number of neighbors of v, where they begin, and the depth that they get."""
     first = parts.indptr[v]
     return parts.indptr[v + 1] - first, first, search.depth[v] + 1
 

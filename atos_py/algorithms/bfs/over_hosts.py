@@ -16,7 +16,7 @@ __all__ = ["bfs_over_hosts", "lower_depth"]
 
 @task(workload=edges_with_value)
 def lower_depth(worker, v, i, first, depth, parts, depths):  # type: ignore[no-untyped-def]
-    """Lower the depth of a neighbour to one more."""
+    """Lower the depth of a neighbor to one more."""
     worker.push_min(depths, parts.indices[first + i], depth + 1)
 
 

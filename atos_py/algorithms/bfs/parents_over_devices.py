@@ -1,4 +1,4 @@
-"""Parents of a search over several devices: each vertex offers itself to its neighbours, and takes the best offer.
+"""Parents of a search over several devices: each vertex offers itself to its neighbors, and takes the best offer.
 
 An offer is the depth that it gives and the id of the vertex, in one word, so that the least one is of the smallest id. Offers
 cross a link as `atomic_min` does: only those that are less than what the device knows of. Nothing is read from other devices.
@@ -41,12 +41,12 @@ class Tree(NamedTuple):
 
 
 def offer_of(v, parts, tree):  # type: ignore[no-untyped-def]
-    """Return what v offers to its neighbours."""
+    """Return what v offers to its neighbors."""
     return pack(np.uint32(tree.depth[v] + np.uint32(1)), parts.original[v])
 
 
 def offer_along_row(v, edge, last, parts, tree):  # type: ignore[no-untyped-def]
-    """Offer v to its neighbours, if it is reached."""
+    """Offer v to its neighbors, if it is reached."""
     if tree.depth[v] != UNREACHED:
         offer = offer_of(v, parts, tree)
         for mine in range(edge, last):

@@ -2,7 +2,7 @@
 
 Each device has a *tried* bit for every vertex: whether one of its own edges to it was followed. A level is two rounds. In the
 first one the owner of a vertex ORs the bits that all devices have for it, and stores the depth of what is new (`merge`). In the
-second one the new vertices of each device set the bits of their neighbours, each on its own device (`mark`). So a level reads
+second one the new vertices of each device set the bits of their neighbors, each on its own device (`mark`). So a level reads
 one bit of each other device for a vertex, in order, and has no atomic operation across a link, however many edges cross it.
 
 The frontier is never listed: in both rounds the items of a device take ranges of its vertices (`operators.device_ranges`), and
@@ -131,7 +131,7 @@ mark_rows, mark_row = spread_edges(untried_end, set_tried)
 
 
 def mark(group, first, last, level, parts, search):  # type: ignore[no-untyped-def]
-    """Set the bits of the neighbours of new vertices of a range of words, but of those with long rows."""
+    """Set the bits of the neighbors of new vertices of a range of words, but of those with long rows."""
     at_once = min(_WORDS, group.size)
     for base in range(first, last, at_once):
         word = min(base + group.rank % at_once, last - 1)

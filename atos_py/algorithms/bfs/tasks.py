@@ -44,7 +44,7 @@ def pays_to_follow(graph: Graph) -> bool:
 
 
 def degree(v, graph, depth):  # type: ignore[no-untyped-def]
-    """Return the number of neighbours, where they begin, and the depth that they get."""
+    """Return the number of neighbors, where they begin, and the depth that they get."""
     first = graph.indptr[v]
     return graph.indptr[v + 1] - first, first, depth[v] + 1
 
@@ -58,7 +58,7 @@ def visit(worker, v, i, first, next_depth, graph, depth):  # type: ignore[no-unt
 
 
 def parts_of_row(v, graph, depth):  # type: ignore[no-untyped-def]
-    """Return the number of parts of a row, where it begins and ends, and the depth of the neighbours."""
+    """Return the number of parts of a row, where it begins and ends, and the depth of the neighbors."""
     first, end = graph.indptr[v], graph.indptr[v + 1]
     return (end - first + GROUP - 1) // GROUP, first, end, depth[v] + 1
 
@@ -95,7 +95,7 @@ def visit_along(worker, v, part, first, end, next_depth, graph, depth):  # type:
 
 
 def degree_within(v, graph, depth, target, limit):  # type: ignore[no-untyped-def]
-    """Return the same, but no neighbours where they would be deeper than the limit, or no less deep than the target."""
+    """Return the same, but no neighbors where they would be deeper than the limit, or no less deep than the target."""
     first = graph.indptr[v]
     next_depth = depth[v] + 1
     ends = next_depth > limit

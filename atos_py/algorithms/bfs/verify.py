@@ -80,7 +80,7 @@ def verify_bfs(
     depths k - 1, k - 2, ... to a vertex of depth 0, which is a source by (1); so there is a path of k edges and d(v) <=
     k = depth[v]. Hence depth[v] = d(v) where either is finite, and so both are D or infinite together: a vertex that
     can be reached is not D by the first part, one that cannot has no finite depth by the second. They are necessary as
-    well: true distances fulfil all of them.
+    well: true distances fulfill all of them.
 
     Given parents, a fifth: the parent of a source is itself; that of an unreached vertex is the largest value of the dtype; and
     from that of any other vertex an edge leads to it, and its depth is one less. So parents lead to a source, along d(v) edges.

@@ -1,4 +1,4 @@
-"""The call `color`: the order of the vertices, which workers colour which, and how many are in flight."""
+"""The call `color`: the order of the vertices, which workers color which, and how many are in flight."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _HUB_DEGREE = {"cuda": 1024, "cpu": 1 << 62}
 _LOW_AVERAGE_DEGREE = 8  # average degree below which a thread is enough for a vertex, and an item is a range of them
 _MANY_EDGES = 16_000_000  # edges from which on rounds clash less by more than they cost
 _MAX_IN_FLIGHT = {"cpu": 1 << 10, "thread": 1 << 19, "warp": 1 << 17, "cta": 1 << 14}
-# Hubs in flight, and their spin limit: few, each waiting for those before it, take fewer colours, but more time.
+# Hubs in flight, and their spin limit: few, each waiting for those before it, take fewer colors, but more time.
 _HUB_LIMITS = {"natural": (1 << 17, 1 << 10), "random": (1 << 17, 1 << 10), "degree": (1 << 15, 1 << 12)}
-_SCRATCH_BYTES = {"thread": 32, "warp": 512, "cta": 1024}  # half of them a bitmap of colours
+_SCRATCH_BYTES = {"thread": 32, "warp": 512, "cta": 1024}  # half of them a bitmap of colors
 _MIN_CAPACITY = 1 << 16
 _TASKS, _RANGE_TASKS = (assign, check), (assign_range, check_range, assign, check)
 
@@ -50,9 +50,9 @@ class ColoringResult:
     Attributes
     ----------
     colors : Array, or an array of the library that the graph's arrays came from
-        The colour of each vertex, from 0, uint32.
+        The color of each vertex, from 0, uint32.
     num_colors : int
-        The largest colour plus one.
+        The largest color plus one.
     stats : LaunchStats
 
     Examples
@@ -78,28 +78,28 @@ def color(
     patience: int | None = None,
     **launch_options: Unpack[LaunchOptions],
 ) -> ColoringResult:
-    """Colour the vertices of a graph so that no edge joins equal colours.
+    """Color the vertices of a graph so that no edge joins equal colors.
 
     Parameters
     ----------
     graph : Graph
-        Taken as undirected: if an edge lacks its reverse, `Graph.to_symmetric` is coloured, which the first call makes. Loops
+        Taken as undirected: if an edge lacks its reverse, `Graph.to_symmetric` is colored, which the first call makes. Loops
         are ignored.
     order : {'natural', 'random', 'degree'}
         Which vertices come first: those of small ids; any, in an order that is random but always the same; or those of large
-        degree, which takes the fewest colours. Where neighbours have similar ids, a random order keeps them from being
-        coloured at the same time, and so saves work, but reads memory at random.
+        degree, which takes the fewest colors. Where neighbors have similar ids, a random order keeps them from being
+        colored at the same time, and so saves work, but reads memory at random.
     worker : str, optional
         "thread", "warp" or "cta", for one vertex at a time. By default a CTA takes a range of vertices if they have fewer than
-        8 neighbours on average, and there is no `window` and no `patience`; otherwise, on a GPU, a CTA takes a vertex with
+        8 neighbors on average, and there is no `window` and no `patience`; otherwise, on a GPU, a CTA takes a vertex with
         1,024 or more, which then come first, and a warp one of the others.
     capacity : int, optional
         Of the queue; by default room for every vertex twice, and at least 65,536.
     window : int, optional
         How many vertices are in flight at once: begun and not final. By default some for each worker that a large GPU holds,
-        1,024 on the CPU, and with `barrier=True` all. Few clash less and take fewer colours, many keep more workers busy.
+        1,024 on the CPU, and with `barrier=True` all. Few clash less and take fewer colors, many keep more workers busy.
     patience : int, optional
-        How often a vertex looks again, at most, at a neighbour that comes before it and is not coloured yet. Waiting avoids
+        How often a vertex looks again, at most, at a neighbor that comes before it and is not colored yet. Waiting avoids
         clashes if vertices are begun in order, so with `fetch_size=1`. By default 1,024, or 4,096 by degree, for the CTAs that
         are chosen by default, otherwise 0.
     **launch_options : LaunchOptions
@@ -110,8 +110,8 @@ def color(
     Returns
     -------
     ColoringResult
-        At most one colour more than the largest degree. Unless items are ranges, `stats.tasks_run / graph.num_vertices` is the
-        workload ratio: 2 if no neighbours clash and all vertices have some; a vertex without neighbours is one task. Where hubs
+        At most one color more than the largest degree. Unless items are ranges, `stats.tasks_run / graph.num_vertices` is the
+        workload ratio: 2 if no neighbors clash and all vertices have some; a vertex without neighbors is one task. Where hubs
         come first, with patience, or in another than the natural order, passes over all vertices add to it, 4,096 vertices to
         a task; in rounds, 512.
 
@@ -182,7 +182,7 @@ def color(
 
 @vertex_map
 def set_turn(place, colors, params):  # type: ignore[no-untyped-def]
-    """Write down the turn of the vertex at a place of the order, if it has no colour yet."""
+    """Write down the turn of the vertex at a place of the order, if it has no color yet."""
     v = vertex_at(place, params.vertices)
     if colors[v] >= UNCOLORED:
         colors[v] = UNCOLORED + (place >> 1 if params.end > UNCOLORED else place)
@@ -190,7 +190,7 @@ def set_turn(place, colors, params):  # type: ignore[no-untyped-def]
 
 @vertex_max
 def largest_color(v, colors):  # type: ignore[no-untyped-def]
-    """Return the colour of v."""
+    """Return the color of v."""
     return colors[v]
 
 
@@ -208,7 +208,7 @@ class _Phase(NamedTuple):
 def _plan_phases(
     graph: Graph, vertices: Array | None, worker: str | None, by_ranges: bool, order: str, hubs: Array | None
 ) -> list[_Phase]:
-    """Return the launches: one for hubs, if there are any, and one for all vertices, which leaves alone what has a colour."""
+    """Return the launches: one for hubs, if there are any, and one for all vertices, which leaves alone what has a color."""
     if by_ranges:
         return [_Phase(vertices, "cta", graph.num_vertices, by_ranges=True, options={"fetch_size": 32})]
     kind = worker or "warp"
@@ -228,7 +228,7 @@ def _plan_phases(
 def _run_phase(
     phase: _Phase, graph: Graph, colors: Array, launches: LaunchSequence, window: int | None, patience: int | None
 ) -> None:
-    """Colour the vertices of a phase that have no colour yet."""
+    """Color the vertices of a phase that have no color yet."""
     vertices = phase.vertices
     end = graph.num_vertices if vertices is None else vertices.size
     options: LaunchOptions = {"shared_memory": _SCRATCH_BYTES[phase.worker], **phase.options}

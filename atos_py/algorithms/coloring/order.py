@@ -41,7 +41,7 @@ def set_vertex(place, keys, vertices):  # type: ignore[no-untyped-def]
 
 @vertex_map
 def list_hub(v, indptr, order, hub_degree, keys):  # type: ignore[no-untyped-def]
-    """List the key of v if it has `hub_degree` neighbours or more."""
+    """List the key of v if it has `hub_degree` neighbors or more."""
     if indptr[v + 1] - indptr[v] >= hub_degree:
         append(keys, key_of(v, indptr, order))
 
@@ -58,7 +58,7 @@ def sort_by_turn(graph: Graph, order: str, launches: LaunchSequence) -> Array | 
 
 
 def find_hubs(graph: Graph, order: str, hub_degree: int, launches: LaunchSequence) -> NDArray[np.uint32]:
-    """Return the vertices with `hub_degree` neighbours or more, in the order of their turns."""
+    """Return the vertices with `hub_degree` neighbors or more, in the order of their turns."""
     keys = zeros(2 + graph.num_edges // hub_degree, dtype=np.uint64, device=graph.device)
     launches.over_vertices(list_hub, graph.num_vertices, graph.indptr, ORDERS.index(order), hub_degree, keys)
     found = np.sort(keys[1 : 1 + int(keys[0])]) & 0xFFFFFFFF

@@ -1,4 +1,4 @@
-"""Tasks of a colouring, a range of low-degree vertices at a time: a worker takes the range, each of its threads a vertex."""
+"""Tasks of a coloring, a range of low-degree vertices at a time: a worker takes the range, each of its threads a vertex."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .tasks import (
 
 __all__ = ["MAX_DEGREE", "assign_range", "check_range"]
 
-MAX_DEGREE = 31  # neighbours, whose colours fit a word
+MAX_DEGREE = 31  # neighbors, whose colors fit a word
 
 
 def find_smallest_free(v, graph, colors):  # type: ignore[no-untyped-def]
-    """Return the smallest colour that no neighbour of v has, by one thread."""
+    """Return the smallest color that no neighbor of v has, by one thread."""
     bits = 0
     for e in range(graph.indptr[v], graph.indptr[v + 1]):
         entry = colors[graph.indices[e]]
@@ -34,7 +34,7 @@ def find_smallest_free(v, graph, colors):  # type: ignore[no-untyped-def]
 
 
 def finalize_or_recolor(v, entry, graph, colors):  # type: ignore[no-untyped-def]
-    """Make the colour of v final, or give it another one, which is to be checked again; return whether it is final."""
+    """Make the color of v final, or give it another one, which is to be checked again; return whether it is final."""
     color, lost = entry & COLOR, entry & LOST != 0
     for e in range(graph.indptr[v], graph.indptr[v + 1]):
         lost |= resolve_clash(v, graph.indices[e], color, graph, colors)
@@ -45,10 +45,10 @@ def finalize_or_recolor(v, entry, graph, colors):  # type: ignore[no-untyped-def
 
 @task
 def assign_range(worker, item, graph, colors, params):  # type: ignore[no-untyped-def]
-    """Give the vertices of a range colours.
+    """Give the vertices of a range colors.
 
-    Vertices with consecutive places are often neighbours: those with even places come first, then those with odd ones.
-    A vertex with more than `MAX_DEGREE` neighbours becomes an item of its own.
+    Vertices with consecutive places are often neighbors: those with even places come first, then those with odd ones.
+    A vertex with more than `MAX_DEGREE` neighbors becomes an item of its own.
     """
     first, size = mixed_range_bounds(item, params.end)
     unfinished = False
@@ -70,7 +70,7 @@ def assign_range(worker, item, graph, colors, params):  # type: ignore[no-untype
 
 @task
 def check_range(worker, item, graph, colors, params):  # type: ignore[no-untyped-def]
-    """Check the colours of the vertices of a range that have no item of their own, in the order of `assign_range`."""
+    """Check the colors of the vertices of a range that have no item of their own, in the order of `assign_range`."""
     first, size = mixed_range_bounds(item, params.end)
     unfinished = False
     for turn in range(2):

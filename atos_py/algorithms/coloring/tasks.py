@@ -1,4 +1,4 @@
-"""Tasks of a colouring, a vertex at a time: assigning a tentative colour, and checking it."""
+"""Tasks of a coloring, a vertex at a time: assigning a tentative color, and checking it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["COLOR", "LAST", "LOST", "TENTATIVE", "UNCOLORED", "ColoringParams", 
 # The state of a vertex, an entry of `colors`:
 #
 #     bit 31     bit 30     bit 29  bits 28 .. 0
-#     0          0          0       colour        final
-#     0          TENTATIVE  0       colour        to be checked
-#     0          TENTATIVE  LOST    colour        to be replaced: a neighbour keeps the same colour
+#     0          0          0       color        final
+#     0          TENTATIVE  0       color        to be checked
+#     0          TENTATIVE  LOST    color        to be replaced: a neighbor keeps the same color
 #     UNCOLORED  turn: the vertex's place in the order; with all bits set (LAST), nobody waits for the vertex
 UNCOLORED, TENTATIVE, LOST, LAST = 1 << 31, 1 << 30, 1 << 29, (1 << 32) - 1
-COLOR = LOST - 1  # the bits of a colour; none is as large
+COLOR = LOST - 1  # the bits of a color; none is as large
 INVERSE_OF_FIRST = pow(0x9E3779B1, -1, 1 << 32)  # of the factors of `hash32`, modulo 2**32
 INVERSE_OF_SECOND = pow(0x85EBCA77, -1, 1 << 32)
 
@@ -32,22 +32,22 @@ class ColoringParams(NamedTuple):
     vertices: Array | None  # in the order of their turns; None if that is the order of ids
     end: int  # how many there are
     max_in_flight: int  # vertices that are begun and not final
-    spin_limit: int  # times that a vertex looks again at a neighbour without a colour that comes before it
+    spin_limit: int  # times that a vertex looks again at a neighbor without a color that comes before it
 
 
 class Palette(NamedTuple):
-    """A range of colours, and which of them neighbours have, in the scratch memory of a worker.
+    """A range of colors, and which of them neighbors have, in the scratch memory of a worker.
 
     ======================  ============================================================
-    words[0]                number of neighbours to wait for
-    words[1] to bits - 1    these neighbours
-    words[bits] and on      a bit for each colour from `low` on, set if a neighbour has it
+    words[0]                number of neighbors to wait for
+    words[1] to bits - 1    these neighbors
+    words[bits] and on      a bit for each color from `low` on, set if a neighbor has it
     ======================  ============================================================
     """
 
     words: Any
     bits: Any
-    low: Any  # the first colour
+    low: Any  # the first color
     size: Any  # how many there are
 
 
@@ -70,13 +70,13 @@ def unhash32(h):  # type: ignore[no-untyped-def]
 
 
 def outranks(u, v, graph):  # type: ignore[no-untyped-def]
-    """Whether u keeps a colour that both have."""
+    """Whether u keeps a color that both have."""
     difference = graph.indptr[u + 1] - graph.indptr[u] - graph.indptr[v + 1] + graph.indptr[v]
     return difference > 0 or (difference == 0 and hash32(u) < hash32(v))
 
 
 def load4(e, step, end, graph, colors):  # type: ignore[no-untyped-def]
-    """Return the entries of four neighbours, by the edges e, e + step, ...; the first again in place of those past the end.
+    """Return the entries of four neighbors, by the edges e, e + step, ...; the first again in place of those past the end.
 
     A GPU then has four loads under way at once.
     """
@@ -89,12 +89,12 @@ def load4(e, step, end, graph, colors):  # type: ignore[no-untyped-def]
 
 
 def is_final(entry):  # type: ignore[no-untyped-def]
-    """Whether an entry is a final colour."""
+    """Whether an entry is a final color."""
     return entry <= COLOR
 
 
 def mark_forbidden(worker, palette, entry):  # type: ignore[no-untyped-def]
-    """Mark the colour of a neighbour, if it has one, as taken."""
+    """Mark the color of a neighbor, if it has one, as taken."""
     index = (entry & COLOR) - palette.low
     if entry < UNCOLORED and index >= 0 and index < palette.size:
         bit, word = 1 << (index & 31), palette.bits + (index >> 5)
@@ -105,12 +105,12 @@ def mark_forbidden(worker, palette, entry):  # type: ignore[no-untyped-def]
 
 
 def has_earlier_turn(entry, turn):  # type: ignore[no-untyped-def]
-    """Whether an entry is that of a vertex without a colour that is before `turn` in the queue."""
+    """Whether an entry is that of a vertex without a color that is before `turn` in the queue."""
     return entry >= UNCOLORED and entry < turn
 
 
 def add_waiting(worker, palette, u, turn, colors):  # type: ignore[no-untyped-def]
-    """List a neighbour that has to be waited for, or mark its colour, if it has one by now."""
+    """List a neighbor that has to be waited for, or mark its color, if it has one by now."""
     entry = colors[u]
     if has_earlier_turn(entry, turn):
         k = atomic_add(palette.words, 0, 1) + 1
@@ -131,9 +131,9 @@ def lowest_zero(word):  # type: ignore[no-untyped-def]
 
 
 def collect_forbidden(worker, palette, turn, first, end, graph, colors, spin_limit):  # type: ignore[no-untyped-def]
-    """Mark the colours that the neighbours along edges `first` to `end` have, by all threads.
+    """Mark the colors that the neighbors along edges `first` to `end` have, by all threads.
 
-    A neighbour without a colour whose turn is before `turn` is listed, and then looked at again, `spin_limit` times at most.
+    A neighbor without a color whose turn is before `turn` is listed, and then looked at again, `spin_limit` times at most.
     """
     words, bits = palette.words, palette.bits
     for w in worker.split((palette.size + 31) >> 5):
@@ -164,7 +164,7 @@ def collect_forbidden(worker, palette, turn, first, end, graph, colors, spin_lim
 
 
 def find_unmarked(worker, palette):  # type: ignore[no-untyped-def]
-    """Return the smallest colour that is not marked, the same to all threads; `COLOR` if there is none."""
+    """Return the smallest color that is not marked, the same to all threads; `COLOR` if there is none."""
     free = COLOR
     for w in worker.split((palette.size + 31) >> 5):
         taken = palette.words[palette.bits + w]
@@ -174,9 +174,9 @@ def find_unmarked(worker, palette):  # type: ignore[no-untyped-def]
 
 
 def find_smallest_free(worker, v, turn, graph, colors, spin_limit):  # type: ignore[no-untyped-def]
-    """Return the smallest colour that no neighbour of v has; `turn` is the entry of v, or 0 if it has a colour.
+    """Return the smallest color that no neighbor of v has; `turn` is the entry of v, or 0 if it has a color.
 
-    A vertex needs one colour more than it has neighbours at most; if those of a palette are all taken, the next ones are
+    A vertex needs one color more than it has neighbors at most; if those of a palette are all taken, the next ones are
     looked at.
     """
     first, end = graph.indptr[v], graph.indptr[v + 1]
@@ -188,16 +188,16 @@ def find_smallest_free(worker, v, turn, graph, colors, spin_limit):  # type: ign
         free = find_unmarked(worker, palette)
         if free < low + palette.size:
             return free
-        low = low + palette.size if low + palette.size <= end - first else 0  # start anew: colours changed meanwhile
+        low = low + palette.size if low + palette.size <= end - first else 0  # start anew: colors changed meanwhile
 
 
 def has_color(entry, color):  # type: ignore[no-untyped-def]
-    """Whether an entry is this colour, final or tentative."""
+    """Whether an entry is this color, final or tentative."""
     return entry & ~(TENTATIVE | LOST) == color
 
 
 def resolve_clash(v, u, color, graph, colors):  # type: ignore[no-untyped-def]
-    """Of two neighbours of one colour, mark u if it loses; return whether v loses. Nothing to do if their colours differ."""
+    """Of two neighbors of one color, mark u if it loses; return whether v loses. Nothing to do if their colors differ."""
     entry = colors[u]
     if not has_color(entry, color) or u == v or entry & LOST != 0:
         return False
@@ -207,7 +207,7 @@ def resolve_clash(v, u, color, graph, colors):  # type: ignore[no-untyped-def]
 
 
 def try_finalize(worker, v, graph, colors):  # type: ignore[no-untyped-def]
-    """Make the colour of v final unless a neighbour takes precedence; return whether it is final now."""
+    """Make the color of v final unless a neighbor takes precedence; return whether it is final now."""
     first, end = graph.indptr[v], graph.indptr[v + 1]
     entry = colors[v]
     color, lost = entry & COLOR, entry & LOST != 0
@@ -226,12 +226,12 @@ def try_finalize(worker, v, graph, colors):  # type: ignore[no-untyped-def]
 
 
 def store_tentative(v, color, colors):  # type: ignore[no-untyped-def]
-    """Give v a tentative colour; return true, but not before the colour is stored, so that its check may be pushed."""
-    return not is_final(atomic_exch(colors, v, TENTATIVE | color))  # a final colour is never replaced
+    """Give v a tentative color; return true, but not before the color is stored, so that its check may be pushed."""
+    return not is_final(atomic_exch(colors, v, TENTATIVE | color))  # a final color is never replaced
 
 
 def assign_color(worker, place, v, turn, graph, colors, params):  # type: ignore[no-untyped-def]
-    """Give the vertex v at a place of the order the smallest colour that is free, tentatively, and have it checked."""
+    """Give the vertex v at a place of the order the smallest color that is free, tentatively, and have it checked."""
     color = find_smallest_free(worker, v, turn, graph, colors, params.spin_limit)
     if worker.rank == 0 and store_tentative(v, color, colors):
         worker.push(place, task=check)
@@ -245,7 +245,7 @@ def begin_next(worker, place, params):  # type: ignore[no-untyped-def]
 
 @task
 def assign(worker, place, graph, colors, params):  # type: ignore[no-untyped-def]
-    """Give the vertex at a place of the order a colour; or, if the place is past the end, push those of a range."""
+    """Give the vertex at a place of the order a color; or, if the place is past the end, push those of a range."""
     if place >= params.end:
         first, size = mixed_range_bounds(place, params.end)
         for k in worker.split(size):
@@ -264,7 +264,7 @@ def assign(worker, place, graph, colors, params):  # type: ignore[no-untyped-def
 
 @task
 def check(worker, place, graph, colors, params):  # type: ignore[no-untyped-def]
-    """Make the colour of the vertex at a place of the order final, or give it another one."""
+    """Make the color of the vertex at a place of the order final, or give it another one."""
     v = vertex_at(place, params.vertices)
     if try_finalize(worker, v, graph, colors):
         begin_next(worker, place, params)

@@ -1,4 +1,4 @@
-"""The proof that a colouring is one."""
+"""The proof that a coloring is one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHUNK_VERTICES = 1 << 20
 
 
 def _clash_kernel(indptr: Any, indices: Any, colors: Any, first: int, end: int) -> int:  # pragma: no cover - compiled
-    """Return the first edge that joins equal colours and is no loop, or -1."""
+    """Return the first edge that joins equal colors and is no loop, or -1."""
     for u in range(first, end):
         for edge in range(indptr[u], indptr[u + 1]):
             if colors[indices[edge]] == colors[u] and indices[edge] != u:
@@ -29,7 +29,7 @@ def _clash_kernel(indptr: Any, indices: Any, colors: Any, first: int, end: int) 
 
 @host_memory_for("atos.verify_coloring")
 def verify_coloring(graph: Graph, colors: Any) -> None:
-    """Prove that `colors` is a colouring: every edge but loops joins different colours, none larger than the largest degree.
+    """Prove that `colors` is a coloring: every edge but loops joins different colors, none larger than the largest degree.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def verify_coloring(graph: Graph, colors: Any) -> None:
         Directed or not. The degree of a vertex is the number of its edges, of those that lead to it too if some edge lacks
         its reverse.
     colors : array
-        The colours, of any integer type; one for each vertex.
+        The colors, of any integer type; one for each vertex.
 
     Raises
     ------
@@ -58,11 +58,11 @@ def verify_coloring(graph: Graph, colors: Any) -> None:
     found = per_vertex("colors", colors, n)
     if (edge := first_found(_clash_kernel, indptr, indices, found)) >= 0:
         u, v = ends_of(indptr, indices, edge)
-        raise VerificationError(f"edge {u} -> {v} (number {edge}) joins two vertices of colour {found[u]}")
+        raise VerificationError(f"edge {u} -> {v} (number {edge}) joins two vertices of color {found[u]}")
     pieces = ranges(n, _CHUNK_VERTICES)
     most = max(parallel_map(lambda piece: int(np.diff(indptr[piece[0] : piece[1] + 1]).max()), pieces), default=0)
     if found.max(initial=0) > most and not graph.is_symmetric():
         most = int((np.diff(indptr) + np.bincount(indices, minlength=n)).max())
     if found.min(initial=0) < 0 or found.max(initial=0) > most:
         v = int(np.argmax((found < 0) | (found > most)))
-        raise VerificationError(f"colors[{v}] is {found[v]}, but colours lie in 0..{most}, the largest degree")
+        raise VerificationError(f"colors[{v}] is {found[v]}, but colors lie in 0..{most}, the largest degree")

@@ -61,7 +61,7 @@ def count_pairs(u, rows, triangles):  # type: ignore[no-untyped-def]
 
 
 def is_intersected_at(x, y, is_later, rows, pairs_max_length):  # type: ignore[no-untyped-def]
-    """Whether the rows of neighbours x and y are intersected by the table of x, a long one: y has a shorter row.
+    """Whether the rows of neighbors x and y are intersected by the table of x, a long one: y has a shorter row.
 
     Not if the row of the one that comes first is so short that one thread looks for all pairs of it.
     """
@@ -70,7 +70,7 @@ def is_intersected_at(x, y, is_later, rows, pairs_max_length):  # type: ignore[n
 
 
 def count_by_table(worker, x, rows, pairs_max_length, triangles):  # type: ignore[no-untyped-def]
-    """Count the triangles that the row of x makes with shorter rows of its neighbours, by all threads of a worker."""
+    """Count the triangles that the row of x makes with shorter rows of its neighbors, by all threads of a worker."""
     table = worker.scratch(np.uint32)
     half = table.size >> 1
     begin, end = np.int64(rows.indptr[x]), np.int64(rows.indptr[x + 1])
@@ -144,7 +144,7 @@ class TriangleResult:
     triangles : Array, or an array of the library that the graph's arrays came from
         Triangles that each vertex is in, int64.
     clustering : as `triangles`
-        Which part of the pairs of different neighbours of each vertex is joined by an edge, float64; 0 where there is no pair.
+        Which part of the pairs of different neighbors of each vertex is joined by an edge, float64; 0 where there is no pair.
     stats : LaunchStats
 
     Examples
@@ -167,7 +167,7 @@ def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options
     Parameters
     ----------
     graph : Graph
-        Taken as undirected, as `Graph.to_symmetric` makes it. Loops are ignored, and parallel edges are one. If neighbours are
+        Taken as undirected, as `Graph.to_symmetric` makes it. Loops are ignored, and parallel edges are one. If neighbors are
         not in ascending order, they are sorted first. What depends on the graph alone is kept for the next call.
     worker : {'thread', 'warp', 'cta'}, optional
         By default "cta".
@@ -221,7 +221,7 @@ def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options
 def _mark_kernel(
     indptr: Any, indices: Any, mark: Any, counts: Any, first: int, end: int
 ) -> None:  # pragma: no cover - compiled
-    """Count the triangles of which the first vertex is one of `first` to `end`, marking the neighbours of one at a time."""
+    """Count the triangles of which the first vertex is one of `first` to `end`, marking the neighbors of one at a time."""
     for u in range(first, end):
         for edge in range(indptr[u], indptr[u + 1]):
             mark[indices[edge]] = u
@@ -236,7 +236,7 @@ def _mark_kernel(
 
 
 def find_host_triangles(graph: Graph) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the triangles that each vertex is in, and its different neighbours, by sorting and marking on the host."""
+    """Return the triangles that each vertex is in, and its different neighbors, by sorting and marking on the host."""
     check_graph(graph)
     indptr, indices = rows_on_host(graph)
     n = indptr.size - 1
@@ -258,7 +258,7 @@ def find_host_triangles(graph: Graph) -> tuple[NDArray[np.int64], NDArray[np.int
 def verify_triangles(graph: Graph, triangles: Any, total: int | None = None, clustering: Any = None) -> None:
     """Prove that `triangles` has the number of triangles that each vertex is in, and, if given, the other results.
 
-    They are counted anew on the host: each undirected edge is listed once, by sorting, and for each vertex its later neighbours
+    They are counted anew on the host: each undirected edge is listed once, by sorting, and for each vertex its later neighbors
     are marked, and met again from one another. Neither the oriented rows nor the tables of `count_triangles` have a part in it.
 
     Parameters
@@ -297,7 +297,7 @@ def verify_triangles(graph: Graph, triangles: Any, total: int | None = None, clu
         wrong = ~(np.abs(coefficients - expected / np.maximum(degree * (degree - 1) // 2, 1)) <= 1e-6)
         if (v := first_of(wrong)) >= 0:
             raise VerificationError(
-                f"clustering[{v}] is {coefficients[v]}, but {expected[v]} of the pairs of {degree[v]} neighbours are joined"
+                f"clustering[{v}] is {coefficients[v]}, but {expected[v]} of the pairs of {degree[v]} neighbors are joined"
             )
 
 
@@ -310,7 +310,7 @@ register(
         arrays=lambda result: {"triangles": result.triangles, "clustering": result.clustering},
         help="count triangles, and find clustering coefficients",
         description="""\
-Counts the triangles that each vertex is in, and finds which part of the pairs of its neighbours are joined. Edges are oriented
+Counts the triangles that each vertex is in, and finds which part of the pairs of its neighbors are joined. Edges are oriented
 by degree, and rows intersected by hash tables (Pandey et al. 2021). To verify that, they are counted anew on the host. An edge
 without its reverse is taken as undirected.""",
         examples=("rmat:16:16 --out triangles.npz", "road:1000:0.62"),

@@ -1,7 +1,7 @@
 """Orientation by degree: each undirected edge belongs to the end that comes first, the one of smaller degree.
 
-Ties go by the id. The rows of a graph are divided: each has its later neighbours in front, in ascending order, and the earlier
-ones at its end, in any order, loops and parallel edges left out. No row has more later neighbours than the square root of twice
+Ties go by the id. The rows of a graph are divided: each has its later neighbors in front, in ascending order, and the earlier
+ones at its end, in any order, loops and parallel edges left out. No row has more later neighbors than the square root of twice
 the number of edges, however many edges a hub has, for each of them has at least as many edges.
 """
 
@@ -26,8 +26,8 @@ class Oriented(NamedTuple):
 
     indptr: Array
     indices: Array
-    length: Array  # later neighbours of each vertex
-    degree: Array  # neighbours
+    length: Array  # later neighbors of each vertex
+    degree: Array  # neighbors
 
 
 def range_size(num_edges: int, n: int) -> int:
@@ -42,7 +42,7 @@ def comes_before(v, u, indptr):  # type: ignore[no-untyped-def]
 
 
 def divide_edges(v, first, end, later, earlier, graph, rows):  # type: ignore[no-untyped-def]
-    """Write the neighbours of v by edges `first` to `end`: those after v from `later` on, the others down from `earlier`.
+    """Write the neighbors of v by edges `first` to `end`: those after v from `later` on, the others down from `earlier`.
 
     With a negative `later`, nothing is written. Returns how many there are of the first kind, and 2**32 times how many of the
     second, and whether they are out of order.
@@ -66,14 +66,14 @@ def divide_edges(v, first, end, later, earlier, graph, rows):  # type: ignore[no
 
 
 def write_lengths(v, numbers, rows):  # type: ignore[no-untyped-def]
-    """Write down the numbers of neighbours that `divide_edges` returned for a whole row."""
+    """Write down the numbers of neighbors that `divide_edges` returned for a whole row."""
     rows.length[v] = numbers & 0xFFFF_FFFF
     rows.degree[v] = (numbers & 0xFFFF_FFFF) + (numbers >> 32)
 
 
 @task
 def orient(worker, item, size, graph, rows, thread_max_degree, disorder):  # type: ignore[no-untyped-def]
-    """Divide the rows of a range of vertices; note in `disorder` whether neighbours are not in ascending order."""
+    """Divide the rows of a range of vertices; note in `disorder` whether neighbors are not in ascending order."""
     n = graph.indptr.size - 1
     first = item * size
     any_high, disordered = False, False

@@ -17,7 +17,7 @@ __all__ = ["divide_rows", "oriented_rows"]
 
 
 def oriented_rows(graph: Graph, launches: LaunchSequence) -> Oriented:
-    """Return the divided rows of an undirected graph; neighbours in no order are sorted first."""
+    """Return the divided rows of an undirected graph; neighbors in no order are sorted first."""
     found = kept(graph)
     if "oriented" not in found:
         rows, disorder = divide_rows(graph, launches)
@@ -28,7 +28,7 @@ def oriented_rows(graph: Graph, launches: LaunchSequence) -> Oriented:
 
 
 def divide_rows(graph: Graph, launches: LaunchSequence) -> tuple[Oriented, Array]:
-    """Return the divided rows, and whether they are wrong since neighbours are not in ascending order."""
+    """Return the divided rows, and whether they are wrong since neighbors are not in ascending order."""
     n, device = graph.num_vertices, graph.device
     length, degree = (empty(n, dtype=np.uint32, device=device) for _ in range(2))
     rows = Oriented(graph.indptr, empty(graph.num_edges, dtype=np.uint32, device=device), length, degree)

@@ -1,12 +1,12 @@
-"""Label propagation: communities in which each vertex has a label that is most frequent among its neighbours.
+"""Label propagation: communities in which each vertex has a label that is most frequent among its neighbors.
 
 Each vertex begins with a label of its own. A step has two rounds of one launch. In the first one, each vertex that may want
-another label looks for the most frequent one of its neighbours. It keeps its own if that is among the most frequent, otherwise
+another label looks for the most frequent one of its neighbors. It keeps its own if that is among the most frequent, otherwise
 it wants that of the largest hash among them. In the second round, some of those that want one take it, and wake their
-neighbours. What the first round reads, only the second one writes, so the result depends on neither device nor schedule.
+neighbors. What the first round reads, only the second one writes, so the result depends on neither device nor schedule.
 
 Who may take its label: in the first few steps a random half of them, which gets ahead quickly; afterwards a vertex that comes
-first, by a hash of the step, among its neighbours that want one. So no two neighbours change at once then, and each change
+first, by a hash of the step, among its neighbors that want one. So no two neighbors change at once then, and each change
 makes more edges join equal labels than before. There is one such change at least in each step, so there is an end, when no
 vertex wants another label.
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["LabelResult", "end_step", "label_propagation", "propagate", "verify_label_propagation"]
 
 _VERTICES_PER_ITEM = 128
-_FAST_STEPS = 8  # in which neighbours may change at once
+_FAST_STEPS = 8  # in which neighbors may change at once
 _THREAD_MAX_DEGREE = 16
 _SCRATCH_BYTES = {"thread": 512, "warp": 4096, "cta": 32768}
 WANTING, CONVERGED, STEPS = 0, 1, 2  # words of the state of a launch
@@ -65,7 +65,7 @@ def store_choice(v, chosen, p):  # type: ignore[no-untyped-def]
 
 
 def is_its_turn(v, edge, end, step, graph, p, number):  # type: ignore[no-untyped-def]
-    """Whether v may change in a round: by chance at first, later if it comes before its neighbours by every `step`-th edge."""
+    """Whether v may change in a round: by chance at first, later if it comes before its neighbors by every `step`-th edge."""
     turn = splitmix64(p.base + np.uint64(number))
     own = splitmix64(turn + np.uint64(v))
     if number < 2 * _FAST_STEPS:
@@ -79,7 +79,7 @@ def is_its_turn(v, edge, end, step, graph, p, number):  # type: ignore[no-untype
 
 
 def take_label(v, edge, end, step, graph, p):  # type: ignore[no-untyped-def]
-    """Give v the label that it wants, and wake its neighbours by every `step`-th edge."""
+    """Give v the label that it wants, and wake its neighbors by every `step`-th edge."""
     if edge == graph.indptr[v]:
         p.label[v] = p.wanted[v]
     while edge < end:
@@ -156,7 +156,7 @@ class LabelResult:
         The community of each vertex, by its smallest vertex, uint32.
     num_communities : int
     converged : bool
-        Whether each vertex has a label that is most frequent among its neighbours.
+        Whether each vertex has a label that is most frequent among its neighbors.
     steps : int
         How often vertices changed their labels.
     stats : LaunchStats
@@ -179,7 +179,7 @@ class LabelResult:
 def label_propagation(
     graph: Graph, *, max_steps: int = 1000, seed: int = 0, worker: str | None = None, **launch_options: Unpack[LaunchOptions]
 ) -> LabelResult:
-    """Find communities by label propagation: each vertex takes the label that is most frequent among its neighbours.
+    """Find communities by label propagation: each vertex takes the label that is most frequent among its neighbors.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def label_propagation(
         By default "cta".
     **launch_options : LaunchOptions
         As for `Queue.launch_cta`: `persistent`, `fetch_size`, `num_blocks`, `num_threads`, ... The launch has rounds, so
-        `barrier` is True. `shared_memory`, at least 512 bytes, is for a table of the labels of neighbours; with
+        `barrier` is True. `shared_memory`, at least 512 bytes, is for a table of the labels of neighbors; with
         less, vertices of many edges take more passes. `timeout` is for the whole call, which keeps nothing then.
 
     Returns
@@ -255,7 +255,7 @@ def label_propagation(
 def _frequency_kernel(
     indptr: Any, indices: Any, label: Any, counts: Any, first: int, end: int
 ) -> int:  # pragma: no cover - compiled
-    """Return the first of vertices `first` to `end` whose label is not most frequent among its neighbours, or -1."""
+    """Return the first of vertices `first` to `end` whose label is not most frequent among its neighbors, or -1."""
     for v in range(first, end):
         most = 0
         for edge in range(indptr[v], indptr[v + 1]):
@@ -272,7 +272,7 @@ def _frequency_kernel(
 
 @host_memory_for("atos.verify_label_propagation")
 def verify_label_propagation(graph: Graph, label: Any) -> None:
-    """Prove that no vertex has a label that is less frequent among its neighbours than another one.
+    """Prove that no vertex has a label that is less frequent among its neighbors than another one.
 
     That is the condition with which Raghavan et al. end label propagation. Also, each label has to be the smallest vertex that
     has it.
@@ -308,7 +308,7 @@ def verify_label_propagation(graph: Graph, label: Any) -> None:
     kernel, pieces = compile_kernel(_frequency_kernel), even_rows(indptr, 1 << 22)
     for v in parallel_map(lambda piece: int(kernel(indptr, indices, found, np.zeros(n, np.int64), *piece)), pieces):
         if v >= 0:
-            raise VerificationError(f"label[{v}] is {found[v]}, but another label is more frequent among the neighbours of {v}")
+            raise VerificationError(f"label[{v}] is {found[v]}, but another label is more frequent among the neighbors of {v}")
 
 
 register(
@@ -320,7 +320,7 @@ register(
         arrays=lambda result: {"label": result.label},
         help="find communities by label propagation",
         description="""\
-Gives each vertex a label that is most frequent among its neighbours (Raghavan et al. 2007), in one launch with rounds. A pass
+Gives each vertex a label that is most frequent among its neighbors (Raghavan et al. 2007), in one launch with rounds. A pass
 over all edges proves that. The result depends on the seed alone. An edge without its reverse is taken as undirected.""",
         examples=("rmat:16:16 --out label.npy", "road:1000:0.62 --seed 7"),
         options={"seed": Option("what chance decides depends on it", int), "max_steps": Option("steps at most", int)},

@@ -1,4 +1,4 @@
-"""Most frequent value among the neighbours of a vertex, by one thread or by a table in scratch memory; for tasks.
+"""Most frequent value among the neighbors of a vertex, by one thread or by a table in scratch memory; for tasks.
 
 Loops do not count, and parallel edges count each. The value of the vertex itself stays if it is among the most frequent.
 Otherwise that of the largest hash of them is found, so that the result is the same whoever finds it.

@@ -8,7 +8,7 @@ hooked.
 A tree finds its edge in two rounds of minima: the least weight of its vertices' candidates, and of those of that weight the
 least pair of ends. So weights of any type do, of 64 bits too. The candidate of a vertex is the lightest of its edges that leave
 the tree. It stays that until both of its ends are in one tree, and only then is the row looked at again. Vertices whose
-neighbours are all in their tree are done, and so are ranges of such vertices.
+neighbors are all in their tree are done, and so are ranges of such vertices.
 
 Which edges are found depends neither on the order of tasks nor on the device.
 

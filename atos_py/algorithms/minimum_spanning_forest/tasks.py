@@ -29,7 +29,7 @@ class Trees(NamedTuple):
     """State of vertices and trees. The values of a tree are stored at its root."""
 
     parent: Array  # of union-find
-    root: Array  # of each vertex, at the beginning of the step; _DONE if all of its neighbours are in its tree
+    root: Array  # of each vertex, at the beginning of the step; _DONE if all of its neighbors are in its tree
     candidate: Array  # edge of each vertex that is not done, or _UNKNOWN
     weight: Array  # least weight of a tree's candidates
     ends: Array  # least pair of ends of that weight
@@ -63,7 +63,7 @@ def tree_of(u, first, trees):  # type: ignore[no-untyped-def]
 
 
 def is_other(tree, root):  # type: ignore[no-untyped-def]
-    """Whether that is another tree than that of a root. A vertex that is done is in the tree of its neighbours."""
+    """Whether that is another tree than that of a root. A vertex that is done is in the tree of its neighbors."""
     return tree != root and tree != _DONE
 
 
@@ -140,7 +140,7 @@ def choose(v, edge, last, first, graph, trees):  # type: ignore[no-untyped-def]
 def choose_by_all(team, v, edge, last, first, graph, trees):  # type: ignore[no-untyped-def]
     """Do the same by all threads of a team."""
     root, candidate = begin_choice(v, first, graph, trees)
-    candidate = team.min(candidate)  # whoever sees that a neighbour is done has none
+    candidate = team.min(candidate)  # whoever sees that a neighbor is done has none
     if candidate < 0:
         found = find_lightest_by_all(team, v, root, np.int64(edge), np.int32(last - edge), first, graph, trees)
         candidate = edge + found if found != _NO_EDGE else np.int64(_UNKNOWN)

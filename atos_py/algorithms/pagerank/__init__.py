@@ -1,6 +1,6 @@
 """PageRank: the stationary distribution of a walk that follows a random edge, or jumps with probability 1 - damping.
 
-Two methods. On undirected graphs every vertex gathers from its neighbours, round after round, accelerated by Chebyshev
+Two methods. On undirected graphs every vertex gathers from its neighbors, round after round, accelerated by Chebyshev
 iteration (`chebyshev_pull`). On others residuals are pushed along out-edges in any order, until their sum proves the error
 small (`residual_push`). Both start near the answer, and end by a bound on the error in the 1-norm, which is measured.
 

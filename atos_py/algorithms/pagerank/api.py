@@ -121,7 +121,7 @@ def pagerank(
         jumps and a part in proportion to its out-edges, which is near the answer if the graph is undirected.
     find : {"sweep", "gather", "push"}, optional
         The method. "sweep": each launch checks all vertices, and those with a large residual pass it on. "gather": in each
-        round every vertex adds up the contributions of its neighbours, which converges on undirected graphs. "push": the atomic
+        round every vertex adds up the contributions of its neighbors, which converges on undirected graphs. "push": the atomic
         add that makes a residual large pushes its vertex; with `barrier=True` this is bulk-synchronous. By default "gather" if
         the graph is undirected (`Graph.is_symmetric`), otherwise "sweep"; "sweep" also where weights count, by which nothing is
         gathered, and on a GPU if you choose the worker and the graph has 8 or more edges to a vertex, since gathering takes

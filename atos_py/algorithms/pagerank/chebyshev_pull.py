@@ -1,4 +1,4 @@
-"""PageRank of undirected graphs: Chebyshev iteration, in whose rounds every vertex gathers from its neighbours (pull).
+"""PageRank of undirected graphs: Chebyshev iteration, in whose rounds every vertex gathers from its neighbors (pull).
 
 A plain round replaces y by f(y) = dP'y + (1 - d) v, where d is the damping, P a step along a random edge and v the teleport
 distribution; it multiplies the error by dP'. The walk on an undirected graph is reversible, so the eigenvalues of dP' are real.
@@ -12,7 +12,7 @@ components, eigenvalues beyond sqrt(q) have at most a part q of the weight, by M
 beyond a contract too, but slowly; where they come to matter, the method starts again with a = d.
 
 What a vertex holds between rounds is its contribution, rank / degree, which each of its edges carries. A round computes f(y) in
-float64, reads the graph once, has no atomic operation on a neighbour, and also measures a bound of the error of y, which holds
+float64, reads the graph once, has no atomic operation on a neighbor, and also measures a bound of the error of y, which holds
 on undirected graphs (docs/algorithms/pagerank.md).
 
 All rounds are one launch. Each of its items takes ranges of vertices from a counter, in the same order in each round, and

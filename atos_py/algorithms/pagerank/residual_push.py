@@ -1,7 +1,7 @@
 """PageRank by pushing residuals: every vertex passes on, in any order, what it has received and not passed on yet (push).
 
 A vertex has a rank p and a residual r. A task moves the residual to the rank, and adds damping * r / degree to the residual of
-every neighbour, so that at any time, in any order of tasks, r = (1 - d) t + d P'p - p, where d is the damping, P the transition
+every neighbor, so that at any time, in any order of tasks, r = (1 - d) t + d P'p - p, where d is the damping, P the transition
 matrix of a random walk, P' its transpose, and t the teleport distribution. Where r is 0, the ranks are exact; otherwise
 residuals tell how wrong they are (docs/algorithms/pagerank.md).
 

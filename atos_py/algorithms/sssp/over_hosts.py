@@ -19,7 +19,7 @@ __all__ = ["sssp_over_hosts"]
 
 @task(workload=edges_with_value)
 def lower_distance(worker, v, i, first, distance, parts, distances):  # type: ignore[no-untyped-def]
-    """Lower the distance of a neighbour to that along an edge."""
+    """Lower the distance of a neighbor to that along an edge."""
     worker.push_min(distances, parts.indices[first + i], distance + parts.weights[first + i])
 
 

@@ -167,7 +167,7 @@ def next_hops(v, hops):  # type: ignore[no-untyped-def]
 
 
 def count_hops(v, degree, weights, distance, predecessor, hops):  # type: ignore[no-untyped-def]
-    """Return the hops that the neighbours of a vertex get."""
+    """Return the hops that the neighbors of a vertex get."""
     return True, next_hops(v, hops)
 
 

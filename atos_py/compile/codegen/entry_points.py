@@ -39,7 +39,7 @@ from .error_messages import failure, translated
 from .introspect import first_return, plain_function
 from .lower_arguments import pack, plan_of, unpack
 from .lower_checks import began, ended, note_workload
-from .specialize import RefusedError, Specialiser
+from .specialize import RefusedError, Specializer
 from .types import Items, Packed, WorkerType, is_over_hosts, item_type, numba_type
 
 _LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -104,7 +104,7 @@ def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> 
     args = tuple(numba_type(kind, checked, spec.peers) for kind in kinds)
     with_kind = isinstance(spec.task, Tasks)
     items = Items(item_type(item_dtype), with_kind)
-    specialise = Specialiser(target.dispatcher, target.is_known)
+    specialize = Specializer(target.dispatcher, target.is_known)
     described = f"items of {item_dtype} and " + (f"arguments {', '.join(map(str, kinds))}" if kinds else "no arguments")
 
     def compile_function(task: Task, value: Any, role: str, given: list[tuple[str, types.Type]]) -> tuple[Any, types.Type]:
@@ -117,7 +117,7 @@ def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> 
             )
         _check_arity(task.name, function, role, [name for name, _ in given], described)
         try:
-            dispatcher = specialise(function)
+            dispatcher = specialize(function)
         except RefusedError as error:
             raise failure(task.name, function, described, str(error), error.place) from None
         with translated(task.name, function, described):

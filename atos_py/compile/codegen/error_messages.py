@@ -16,7 +16,7 @@ from typing import Any
 from ...errors import AtosError, TaskCompileError
 from .introspect import codes, definition_line, line_of
 
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_COLORS = re.compile(r"\x1b\[[0-9;]*m")
 _OURS = re.compile(r"«(.*?)»", re.DOTALL)
 _PLACE = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+)|Raised from (?P<from>.+) \((?P<at>\d+)\)')
 # What Numba says about itself rather than about the task.
@@ -105,7 +105,7 @@ def translated(name: str, function: Any, arguments: str) -> Iterator[None]:
     except AtosError:
         raise
     except Exception as error:  # Numba's own errors, and what its lowering raises about code that it did not foresee
-        text = _COLOURS.sub("", str(error))
+        text = _COLORS.sub("", str(error))
         essence = _essence(error, text)
         place = _place(error, text) or _place_of_culprit(function, text, essence == _ALLOCATES)
         # Numba's traceback is a hundred lines about Numba; `__context__` has it.

@@ -1,7 +1,7 @@
 """The atomic operations on array elements, of 8 to 64 bits.
 
 GPUs have them on words of 32 and 64 bits. On a smaller element, `or`, `and` and `xor` are done on the word around it with bits
-that leave its neighbours as they are, and everything else is a loop of compare-and-swaps of that word. So is what no processor
+that leave its neighbors as they are, and everything else is a loop of compare-and-swaps of that word. So is what no processor
 has, a product, on the element itself.
 """
 
@@ -179,7 +179,7 @@ def _update(
 ) -> ir.Value:
     """Replace the bits of an element by what `change` makes of them, by compare-and-swap; return the element before.
 
-    The loop ends, since a swap fails only where another one, of this element or of a neighbour in its word, did not.
+    The loop ends, since a swap fails only where another one, of this element or of a neighbor in its word, did not.
     """
     stored, bits = pointer.type.pointee, bits_of(pointer.type.pointee)
     in_words = _in_words(context, pointer)
@@ -273,7 +273,7 @@ def _lower_bitwise(function: Any, operation: str) -> None:
         word, offset, mask = _word_around(builder, pointer)
         wide = builder.shl(builder.zext(value, I32), offset)
         if operation == "and":
-            wide = builder.or_(wide, builder.not_(mask))  # the neighbours keep all of their bits
+            wide = builder.or_(wide, builder.not_(mask))  # the neighbors keep all of their bits
         old = read_modify_write(builder, array.access, operation, word, wide)
         return builder.trunc(builder.lshr(old, offset), value.type)
 

@@ -387,9 +387,9 @@ def _refuse_dynamic(*_: Any, **__: Any) -> None:
 
 
 class _InlinedLibrary(JITCodeLibrary):
-    """Code that is only there to be linked into other code: neither optimised nor made machine code by itself.
+    """Code that is only there to be linked into other code: neither optimized nor made machine code by itself.
 
-    All of it is inlined where it is called, and optimised there. What is recursive is called by its address, and so has one.
+    All of it is inlined where it is called, and optimized there. What is recursive is called by its address, and so has one.
     """
 
     _recursive = False

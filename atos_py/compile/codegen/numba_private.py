@@ -79,7 +79,7 @@ def load_library(codegen: Any, name: str, machine_code: bytes, bitcode: bytes) -
 
 
 def export_lowered(library: Any) -> bytes:
-    """Return the bitcode of a library that is not finalised yet, with what is linked to it: the input of LLVM's optimiser."""
+    """Return the bitcode of a library that is not finalized yet, with what is linked to it: the input of LLVM's optimizer."""
     module = library._final_module.clone()
     for linked in dict.fromkeys(library._linking_libraries):
         module.link_in(linked._get_module_for_linking(), preserve=True)
@@ -88,7 +88,7 @@ def export_lowered(library: Any) -> bytes:
 
 
 def import_lowered(codegen: Any, exported: str, name: str, bitcode: bytes) -> Any:
-    """Return a library to be finalised with the bitcode that `export_lowered` returned.
+    """Return a library to be finalized with the bitcode that `export_lowered` returned.
 
     The functions whose names begin with `exported` begin with `name` then: code that is loaded twice into a process has to
     differ in them.
@@ -105,7 +105,7 @@ def import_lowered(codegen: Any, exported: str, name: str, bitcode: bytes) -> An
 
 
 def lowered_abi(codegen: Any) -> tuple[str, ...]:
-    """Return what bitcode depends on that is not optimised yet: LLVM's version, the machine's name, and how data lie."""
+    """Return what bitcode depends on that is not optimized yet: LLVM's version, the machine's name, and how data lie."""
     from llvmlite import binding
 
     return ".".join(map(str, binding.llvm_version_info)), binding.get_process_triple(), str(codegen.target_data)

@@ -48,7 +48,7 @@ class RefusedError(Exception):
         self.place = code.co_filename, line
 
 
-class Specialiser:
+class Specializer:
     """Rebuilds functions so that every plain function that they use, however deep, is replaced by a compiled one.
 
     Parameters

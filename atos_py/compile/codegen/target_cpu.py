@@ -105,7 +105,7 @@ class CpuTarget:
 
 @dataclass(frozen=True)
 class LoweredTask:
-    """A task as LLVM's code, for LLVM to optimise.
+    """A task as LLVM's code, for LLVM to optimize.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ def compile_cpu(spec: ProgramSpec) -> CpuCode:
     """
     checks = Checks() if spec.debug else None
     with global_compiler_lock, collecting(checks), assignment_expressions(byteflow, interpreter):
-        return _optimise(_lower(spec, checks), checks)
+        return _optimize(_lower(spec, checks), checks)
 
 
 def lower_cpu(spec: ProgramSpec) -> tuple[bytes, ...]:
@@ -146,7 +146,7 @@ def finish_cpu(parts: Sequence[bytes]) -> CpuCode:
     with global_compiler_lock:
         name = _new_name()
         library = import_lowered(cpu_target.target_context.codegen(), exported.decode(), name, bitcode)
-        return _optimise(LoweredTask(name, tuple(others.decode().split()), library), None)
+        return _optimize(LoweredTask(name, tuple(others.decode().split()), library), None)
 
 
 def _new_name() -> str:
@@ -180,7 +180,7 @@ def _lower(spec: ProgramSpec, checks: Checks | None) -> LoweredTask:
     return LoweredTask(name, tuple(others), library)
 
 
-def _optimise(lowered: LoweredTask, checks: Checks | None) -> CpuCode:
+def _optimize(lowered: LoweredTask, checks: Checks | None) -> CpuCode:
     """Have LLVM make machine code for this CPU."""
     library = lowered.library
     library.enable_object_caching()

@@ -27,9 +27,9 @@ _CHUNK_EDGES = 1 << 20
 
 @host_memory_for("generate.grid2d")
 def grid2d(rows: int, columns: int, *, periodic: bool = False, device: Device | str | None = None) -> Graph:
-    """Generate a grid of ``rows * columns`` vertices, each joined to its neighbours in its row and its column.
+    """Generate a grid of ``rows * columns`` vertices, each joined to its neighbors in its row and its column.
 
-    Vertex ``row * columns + column``; neighbours are in ascending order.
+    Vertex ``row * columns + column``; neighbors are in ascending order.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ def grid2d(rows: int, columns: int, *, periodic: bool = False, device: Device | 
 
 @host_memory_for("generate.grid3d")
 def grid3d(layers: int, rows: int, columns: int, *, periodic: bool = False, device: Device | str | None = None) -> Graph:
-    """Generate a grid of ``layers * rows * columns`` vertices, each joined to its neighbours along three axes.
+    """Generate a grid of ``layers * rows * columns`` vertices, each joined to its neighbors along three axes.
 
-    Vertex ``(layer * rows + row) * columns + column``; neighbours are in ascending order.
+    Vertex ``(layer * rows + row) * columns + column``; neighbors are in ascending order.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def grid3d(layers: int, rows: int, columns: int, *, periodic: bool = False, devi
 def road(side: int, keep: float = 0.62, seed: int = 0, *, device: Device | str | None = None) -> Graph:
     """Generate a road-like graph: a grid of ``side * side`` vertices, in which each edge is kept with probability `keep`.
 
-    Vertex ``row * side + column`` is joined to its neighbours above, to the left, to the right and below, in this
+    Vertex ``row * side + column`` is joined to its neighbors above, to the left, to the right and below, in this
     (ascending) order. Above a `keep` of 0.5 most vertices are in one component, and the nearer to 0.5, the more winding
     its paths. With 1 it is ``grid2d(side, side)``.
 

@@ -31,7 +31,7 @@ def uniform(
 ) -> Graph:
     """Generate a random graph with exactly so many edges, each set of them as likely: G(n, m) of Erdős and Rényi (1959).
 
-    There are no loops and no parallel edges, and neighbours are in ascending order.
+    There are no loops and no parallel edges, and neighbors are in ascending order.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def bipartite(left: int, right: int, num_edges: int, seed: int = 0, *, device: D
     """Generate a random undirected graph with exactly so many edges, all of which join one side to the other.
 
     Vertices 0 to ``left - 1`` are on one side, those from `left` on on the other. Each set of edges is as likely. There are no
-    parallel edges, and neighbours are in ascending order.
+    parallel edges, and neighbors are in ascending order.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def small_world(
     """Generate a ring with shortcuts (Watts and Strogatz 1998): many triangles, and short paths all the same.
 
     Each vertex is joined to the nearest ones on a ring. Then one end of each edge is moved to any other vertex with probability
-    `rewire`. Edges that have become the same are one. Neighbours are in ascending order.
+    `rewire`. Edges that have become the same are one. Neighbors are in ascending order.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ def rmat(
     Each edge descends through the adjacency matrix, at every level into its upper left, upper right, lower left or
     lower right quarter with probability `a`, `b`, `c` or what they leave. Then vertices are permuted, every edge is
     mirrored, and duplicates and loops are removed, so the graph has fewer than ``2 * edge_factor * 2**scale`` directed
-    edges. Neighbours are in ascending order. The probabilities are by default those of the Graph500 benchmark.
+    edges. Neighbors are in ascending order. The probabilities are by default those of the Graph500 benchmark.
 
     Parameters
     ----------
@@ -162,10 +162,10 @@ def kronecker(
 def barabasi_albert(num_vertices: int, edges: int, seed: int = 0, *, device: Device | str | None = None) -> Graph:
     """Generate a graph by preferential attachment (Barabási and Albert 1999).
 
-    Vertices come one after another, and each draws `edges` neighbours: the ends of edges that are there or being made, each as
+    Vertices come one after another, and each draws `edges` neighbors: the ends of edges that are there or being made, each as
     likely, so that a vertex of high degree is chosen more often. Loops and duplicates, of which there are few, are removed.
     All edges are made at once: a choice is traced back until it meets the beginning of an edge (Sanders and Schulz 2016,
-    after Batagelj and Brandes 2005). Neighbours are in ascending order.
+    after Batagelj and Brandes 2005). Neighbors are in ascending order.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Frontiers in rounds: vertices whose values have changed change those of their neighbours, pushing or pulling, in one launch.
+"""Frontiers in rounds: vertices whose values have changed change those of their neighbors, pushing or pulling, in one launch.
 
-Each vertex has a value. It is *active* if that has changed since it was last *taken*, that is, since its neighbours were sent
+Each vertex has a value. It is *active* if that has changed since it was last *taken*, that is, since its neighbors were sent
 it. Three tasks share a launch, and the function between its rounds, `end_frontier_round`, chooses which comes next:
 
 *Push*: a vertex of the frontier, an item of the queue, sends an update along each of its out-edges. What that makes active
@@ -13,7 +13,7 @@ own frontier are cleared by the vertices that push, or, after a pull, by the nex
 
 *Topology-driven* rounds are pulls in which all bits are set, so that every vertex looks along all of its in-edges. The value
 before such a round is noted in `taken`: so a scan after it finds the vertices that it made active. Where all rounds are such, a
-`store_task` may take the place of the pull: every vertex stores into its out-neighbours, without atomics.
+`store_task` may take the place of the pull: every vertex stores into its out-neighbors, without atomics.
 
 `gather_rounds` has rounds in which all vertices gather, without a frontier.
 
@@ -407,11 +407,11 @@ def frontier_tasks(
 
 
 def store_task(relax: Callable[..., Any], levels: int = 1) -> Task:
-    """Return the task by which all vertices change their out-neighbours, in the place of the pull of `frontier_tasks`.
+    """Return the task by which all vertices change their out-neighbors, in the place of the pull of `frontier_tasks`.
 
     ``relax(u, edge, sent, run, *args)`` is as there, but stores. A store may undo a better one of the same round by another
     thread. That does no harm if values only ever get better, until none does, and every vertex sends again in the next round:
-    so all rounds have to be topology-driven. A vertex is counted if it has changed a neighbour. With `levels`, a thread goes on
+    so all rounds have to be topology-driven. A vertex is counted if it has changed a neighbor. With `levels`, a thread goes on
     by itself (`unrolled`), and leaves what is further to the next round.
     """
 

@@ -19,7 +19,7 @@ _COLORS = {"online": "C0", "ballot": "C1", "none": "C2"}
 
 
 def draw_pattern(runs: Mapping[str, ProgramStats]) -> Figure:
-    """Draw the frontier of each round over the rounds, coloured by the filter that listed it; crosses are rounds that pull.
+    """Draw the frontier of each round over the rounds, colored by the filter that listed it; crosses are rounds that pull.
 
     Parameters
     ----------

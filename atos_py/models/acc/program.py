@@ -177,7 +177,7 @@ class Program:
         start : int or array of int, optional
             The vertices that are active first; by default all. Not with `apply`, by which all vertices send.
         direction : {'push', 'pull', 'auto'}, optional
-            'push': active vertices change their out-neighbours by atomics. 'pull': vertices look along their in-edges for
+            'push': active vertices change their out-neighbors by atomics. 'pull': vertices look along their in-edges for
             active ones, and combine without atomics; votes end that at the first one. 'auto': in each round, 'pull' if more
             than 30 % of the edges leave active vertices, for votes if a fifteenth of those that are left do. By default 'push',
             and 'pull' with `apply`.
@@ -206,9 +206,9 @@ class Program:
             pushes: not with 'pull', 'topology' or `apply`, nor for votes. `frontiers` are without vertices that a thread has
             followed.
         monotone_stores : bool
-            Whether vertices change their out-neighbours by plain stores, not by atomics, nor looking along in-edges. Only for
+            Whether vertices change their out-neighbors by plain stores, not by atomics, nor looking along in-edges. Only for
             ``policy="topology"``: a store may undo a better one of another thread, which is repaired since every vertex sends
-            again in the next round. `frontiers` then counts the vertices that changed a neighbour.
+            again in the next round. `frontiers` then counts the vertices that changed a neighbor.
         rounds : int, optional
             The most rounds. By default there is no limit.
         delta : float or 'auto', optional

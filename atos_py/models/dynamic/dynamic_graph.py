@@ -289,7 +289,7 @@ class DynamicGraph:
     def to_graph(self) -> Graph:
         """Return the graph as it is now, for all that takes a `Graph`; made on its device, and kept until the next edit.
 
-        The order of a vertex's neighbours is that of its row, which for edges of one batch is not defined.
+        The order of a vertex's neighbors is that of its row, which for edges of one batch is not defined.
 
         Examples
         --------

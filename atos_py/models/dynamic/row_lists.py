@@ -90,7 +90,7 @@ def by_length(
     are rows: all take ranges of rows from counters. It asks for ``length(place, edit)`` of rows for which
     ``is_wanted(place, edit)`` is true; both stay the same in the launch. `by_group` and `by_worker` do the same,
     ``(team, place, edit)``, and return a number; ``finish(worker, total, state, edit)`` gets their sum in each thread. A range
-    of short rows is one of the list, that of long ones every so many-th, since those are often neighbours.
+    of short rows is one of the list, that of long ones every so many-th, since those are often neighbors.
     """
 
     def is_short(place, edit):  # type: ignore[no-untyped-def]

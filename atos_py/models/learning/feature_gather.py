@@ -1,6 +1,6 @@
 """Gathering of feature vectors: every vertex adds up vectors over its edges, as a sparse times a dense matrix does.
 
-*Mapping.* Neighbouring threads take neighbouring features of one edge, so that a row of features is read at once. A team of as
+*Mapping.* Neighboring threads take neighboring features of one edge, so that a row of features is read at once. A team of as
 many threads as there are features, rounded up to a power of 2 and at most 32, takes a vertex of low degree. A warp takes one of
 more than `LOW_DEGREE` edges, with several edges at a time, and all threads of the worker one of 64 times as many. A thread has
 one feature of every 32. If terms are vectors of 4 features, which are loaded at once, a quarter as many threads do the same. On

@@ -1,7 +1,7 @@
 """Label spreading: labels of a few vertices spread over a graph, as far as edges of large weight join them.
 
 Each vertex has a number for each class. The fixed point is F = alpha S F + (1 - alpha) Y, where S is the adjacency matrix
-normalised to D^(-1/2) W D^(-1/2), and Y has a 1 for the class of each vertex that is labelled. S does not lengthen vectors, so
+normalized to D^(-1/2) W D^(-1/2), and Y has a 1 for the class of each vertex that is labeled. S does not lengthen vectors, so
 the residual over 1 - alpha bounds the distance to it.
 
 Source: Zhou, Bousquet, Lal, Weston and Schölkopf, "Learning with local and global consistency", NIPS 2003.
@@ -72,7 +72,7 @@ def scale_weight(f, u, v, edge, s):  # type: ignore[no-untyped-def]
 
 
 def coefficient(f, v, u, edge, s):  # type: ignore[no-untyped-def]
-    """Return by how much the features of a neighbour count."""
+    """Return by how much the features of a neighbor count."""
     return s.scaled[edge]
 
 
@@ -121,7 +121,7 @@ class LabelSpreadingResult:
 
 
 def check_alpha(alpha: Any) -> float:
-    """Return the share of what comes from neighbours."""
+    """Return the share of what comes from neighbors."""
     given = check_float("alpha", alpha)
     if not 0 < given < 1:
         raise InvalidArgumentError(f"alpha must be between 0 and 1 (got {alpha})")
@@ -139,8 +139,8 @@ def _one_hot(labels: Any, n: int, dtype: Any) -> tuple[NDArray[Any], NDArray[Any
     if not 1 <= classes.size <= MOST_FEATURES:
         raise InvalidArgumentError(f"labels must name 1 to {MOST_FEATURES} classes beside -1 (got {classes.size})")
     seeds = np.zeros((n, classes.size), dtype)
-    labelled = np.flatnonzero(given != -1)
-    seeds[labelled, np.searchsorted(classes, given[labelled])] = 1
+    labeled = np.flatnonzero(given != -1)
+    seeds[labeled, np.searchsorted(classes, given[labeled])] = 1
     return classes, seeds
 
 
@@ -193,7 +193,7 @@ def label_spreading(
     labels : array of int
         The class of each vertex, -1 for none; up to 128 classes.
     alpha : float
-        Share of what comes from neighbours, between 0 and 1; the rest comes from the vertex' own label.
+        Share of what comes from neighbors, between 0 and 1; the rest comes from the vertex' own label.
     tolerance : float
         Largest Euclidean distance of `spread` to the closed form.
     dtype : {np.float32, np.float64}

@@ -1,6 +1,6 @@
 """Manifold ranking: how near vertices are to some of them, along edges of large weight, for several features or modalities.
 
-Both rankings are fixed points of random walks: a vertex takes the mean of its neighbours, weighted, and a share of its start.
+Both rankings are fixed points of random walks: a vertex takes the mean of its neighbors, weighted, and a share of its start.
 A mean does not lengthen the largest error, so the largest residual over the share of the start bounds it.
 
 Sources: Zhou, Weston, Gretton, Bousquet and Schölkopf, "Ranking on data manifolds", NIPS 2003; L. Vaz, "Onyx" (thesis, 2021),
@@ -170,7 +170,7 @@ def manifold_ranking(
     start : array
         (n, k), float32 or float64: what is looked for has 1, others 0.
     alpha : float
-        Share of what comes from neighbours, between 0 and 1.
+        Share of what comes from neighbors, between 0 and 1.
     tolerance : float
         Largest error of a number.
     change_driven : bool

@@ -28,11 +28,11 @@ from .row_lengths import rows_of
 __all__ = ["dense_rows", "spmm", "verify_spmm"]
 
 
-def _neighbour(f, v, u, edge, weights, x, y, shift):  # type: ignore[no-untyped-def]
+def _neighbor(f, v, u, edge, weights, x, y, shift):  # type: ignore[no-untyped-def]
     return x[u, f + shift]
 
 
-def _weighted_neighbour(f, v, u, edge, weights, x, y, shift):  # type: ignore[no-untyped-def]
+def _weighted_neighbor(f, v, u, edge, weights, x, y, shift):  # type: ignore[no-untyped-def]
     return x.dtype.type(weights[edge]) * x[u, f + shift]
 
 
@@ -40,11 +40,11 @@ def _store(f, v, total, weights, x, y, shift):  # type: ignore[no-untyped-def]
     y[v, f + shift] = total
 
 
-def _neighbour4(f, v, u, edge, weights, x, y, shift):  # type: ignore[no-untyped-def]
+def _neighbor4(f, v, u, edge, weights, x, y, shift):  # type: ignore[no-untyped-def]
     return load4(x, (u, f + shift))
 
 
-def _weighted_neighbour4(f, v, u, edge, weights, x, y, shift):  # type: ignore[no-untyped-def]
+def _weighted_neighbor4(f, v, u, edge, weights, x, y, shift):  # type: ignore[no-untyped-def]
     weight, (a, b, c, d) = np.float32(weights[edge]), load4(x, (u, f + shift))
     return weight * a, weight * b, weight * c, weight * d
 
@@ -57,8 +57,8 @@ def _functions(graph: Graph, x: Array) -> tuple[int, Any, Any]:
     """Return how many features a term has, and the functions of terms and sums: of 4 where a GPU can load them at once."""
     is_weighted = graph.weights is not None
     if x.device.kind == "cuda" and x.dtype == np.float32 and x.shape[1] % WIDTH == 0 and x.pointer % (4 * WIDTH) == 0:
-        return WIDTH, _weighted_neighbour4 if is_weighted else _neighbour4, _store4
-    return 1, _weighted_neighbour if is_weighted else _neighbour, _store
+        return WIDTH, _weighted_neighbor4 if is_weighted else _neighbor4, _store4
+    return 1, _weighted_neighbor if is_weighted else _neighbor, _store
 
 
 def dense_rows(name: str, x: Any, graph: Graph, *, readonly: bool = True) -> Array:

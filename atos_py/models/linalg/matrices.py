@@ -2,7 +2,7 @@
 
 The factorisation takes four columns at a time. Each thread factorises their 4 x 4 block anew in registers, which is shorter
 than to wait for another one, and what is left of the matrix is updated in tiles of 4 x 4. It makes the upper factor U with
-A = U'U, so that neighbouring threads read neighbouring elements.
+A = U'U, so that neighboring threads read neighboring elements.
 
 Source: Golub and Van Loan, "Matrix Computations", 4th edition, sections 4.2.5 and 4.2.6 (blocked Cholesky).
 """

@@ -1,4 +1,4 @@
-"""Collective operations on vectors: change detection, reductions, normalisation.
+"""Collective operations on vectors: change detection, reductions, normalization.
 
 Source: L. Vaz, "Onyx" (thesis, 2021), section 5.3, which calls them collaborative operations.
 """

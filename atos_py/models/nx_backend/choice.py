@@ -28,11 +28,11 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
     """Return True, or why a call has to be left to networkx."""
     given = _arguments(name, args, kwargs)
     if given.get("sort_neighbors") is not None:
-        return "neighbours are taken in the order in which the graph has them"
+        return "neighbors are taken in the order in which the graph has them"
     if given.get("reverse") and given["G"].is_directed():
         return "the order of predecessors is not kept"
     if name == "greedy_color" and (given["strategy"] != "random_sequential" or given["interchange"]):
-        return "vertices are coloured in no certain order, and without interchange"
+        return "vertices are colored in no certain order, and without interchange"
     if name.startswith("minimum_spanning") and given["G"].is_directed():
         return "spanning trees are those of undirected graphs"
     if name.startswith("minimum_spanning") and given["algorithm"] != "kruskal":

@@ -1,4 +1,4 @@
-"""Colouring by networkx's name and parameters."""
+"""Coloring by networkx's name and parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["greedy_color"]
 
 
 def greedy_color(G: AtosGraph, strategy: Any = "largest_first", interchange: bool = False) -> dict[Any, int]:  # noqa: N803
-    """Return the colour of each node; only the strategy "random_sequential" comes here."""
+    """Return the color of each node; only the strategy "random_sequential" comes here."""
     if not len(G):
         return {}
     return dict(zip(G.nodes, np.asarray(color(G.forward, "random").colors).tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Graphs of networkx as this backend holds them: nodes of any kind, numbered, and rows of neighbours in networkx's order."""
+"""Graphs of networkx as this backend holds them: nodes of any kind, numbered, and rows of neighbors in networkx's order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AtosGraph:
     number : dict
         The vertex of each node.
     indptr, indices : numpy.ndarray
-        A CSR with the neighbours, or successors, in networkx's order.
+        A CSR with the neighbors, or successors, in networkx's order.
     original : networkx.Graph or None
         The graph that this one was made of, where a function asked for its attributes.
     """
@@ -39,7 +39,7 @@ class AtosGraph:
         self._directed, self._multigraph = graph.is_directed(), graph.is_multigraph()
         self.nodes = list(graph)
         self.number = {node: i for i, node in enumerate(self.nodes)}
-        # Lists, since a filtered view of networkx may not know how many neighbours it shows.
+        # Lists, since a filtered view of networkx may not know how many neighbors it shows.
         if self._multigraph:
             rows = [[node for node, keys in row.items() for _ in keys] for _, row in graph.adjacency()]
         else:

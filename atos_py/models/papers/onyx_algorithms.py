@@ -79,7 +79,7 @@ def send_message(team, u, v, edge, d):  # type: ignore[no-untyped-def]
 
 
 def believe(team, v, d):  # type: ignore[no-untyped-def]
-    """Normalise a belief, and compare it with the one before."""
+    """Normalize a belief, and compare it with the one before."""
     new, old = team.scratch(np.float32, K), team.scratch(np.float32, K)
     for x in team.split(K):
         new[x], old[x] = d.prior[v, x] + d.total[v, x], d.belief[v, x]
@@ -91,7 +91,7 @@ def believe(team, v, d):  # type: ignore[no-untyped-def]
 
 
 def solve_vertex(team, v, d):  # type: ignore[no-untyped-def]
-    """Find the factors of a vertex from those of its neighbours, all ratings being 1."""
+    """Find the factors of a vertex from those of its neighbors, all ratings being 1."""
     matrix, vector, old = team.scratch(np.float32, _CELLS), team.scratch(np.float32, K), team.scratch(np.float32, K)
     row = team.scratch(np.float32, K)
     for cell in team.split(_CELLS):
@@ -114,7 +114,7 @@ def solve_vertex(team, v, d):  # type: ignore[no-untyped-def]
 
 
 def touch(f, u, v, edge, d):  # type: ignore[no-untyped-def]
-    """Activate the neighbours of what has changed."""
+    """Activate the neighbors of what has changed."""
     return True
 
 

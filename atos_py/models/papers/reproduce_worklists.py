@@ -144,8 +144,8 @@ MEASURES = {
                 f"unrolled, {levels}": {"policy": "topology", "monotone_stores": True, "unroll": levels} for levels in (2, 4, 6)
             },
         },
-        "Pull: each vertex looks along its in-edges; in other orders, for which the paper gains 15 %, neighbours in the graph "
-        "are more or less often neighbours in memory. Stores: each vertex changes its out-neighbours, without atomics, as in "
+        "Pull: each vertex looks along its in-edges; in other orders, for which the paper gains 15 %, neighbors in the graph "
+        "are more or less often neighbors in memory. Stores: each vertex changes its out-neighbors, without atomics, as in "
         "the paper; unrolled for so many levels, depth first, where the paper has a list in shared memory.",
     ),
     "figure10": Measure(
@@ -168,8 +168,8 @@ MEASURES = {
     "figure12": Measure(
         "Spatial hybrid by the size of partitions (Figure 12)", ("BFS, spatial", "SSSP, spatial"),
         {f"r = {size}": {"size": size} for size in (1, 2, 4, 6, 8, 10)},
-        "Items are partitions of r vertices with neighbouring numbers; all edges of one are relaxed. The paper finds every r "
-        "above 1 slower, since neighbouring numbers have little to do with each other. In grids they have more.",
+        "Items are partitions of r vertices with neighboring numbers; all edges of one are relaxed. The paper finds every r "
+        "above 1 slower, since neighboring numbers have little to do with each other. In grids they have more.",
     ),
     "figure13": Measure(
         "Sums of an octree by pre-passes (Figure 13)", ("tree",),

@@ -1,6 +1,6 @@
 """Hybrids of data-driven and topology-driven work that only the reproduction of Nasre et al. 2013 needs: Figures 12 and 13.
 
-*Spatial*: vertices are in partitions of r neighbouring numbers. The worklist has partitions; all edges of one are relaxed,
+*Spatial*: vertices are in partitions of r neighboring numbers. The worklist has partitions; all edges of one are relaxed,
 though a single vertex of it may have changed. With r = 1 it is data-driven.
 
 *Pre-passes*: cells of an octree are summed up from their children. In a pre-pass, which is topology-driven, each cell looks
@@ -36,7 +36,7 @@ _CELLS = 256  # of a range
 
 
 def partition_edges(p, size, graph, distance):  # type: ignore[no-untyped-def]
-    """Return the edges of a partition, which are neighbours, and the first of them."""
+    """Return the edges of a partition, which are neighbors, and the first of them."""
     first = graph.indptr[p * size]
     return np.int64(graph.indptr[min((p + 1) * size, graph.indptr.size - 1)] - first), first
 
@@ -64,7 +64,7 @@ def search_by_partitions(graph: Graph, source: int, size: int) -> tuple[NDArray[
 
 
 class Tree(NamedTuple):
-    """An octree whose cells are numbered by level, so that the children of each are neighbours."""
+    """An octree whose cells are numbered by level, so that the children of each are neighbors."""
 
     child: Array  # the first child of each cell, then the number of cells
     parent: Array

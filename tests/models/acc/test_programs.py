@@ -89,7 +89,7 @@ def test_rounds_are_told_of_in_any_number_of_launches(device, fuse, persistent):
 
 
 def test_the_direction_follows_the_edges_of_the_frontier(social):
-    """The first vertex pushes; its neighbours have most of the edges; the last level has few again."""
+    """The first vertex pushes; its neighbors have most of the edges; the last level has few again."""
     _, stats = programs.bfs(social, int(social.degrees().argmax()), direction="auto")
     assert stats.directions[:2] == ("push", "pull")
     assert stats.directions[-1] == "push"

@@ -61,7 +61,7 @@ def test_exact_on_trees(device, schedule, damping, each_edge):
 
 
 def hub_and_grid(device: atos.Device) -> atos.Graph:
-    """Return a grid with loops, and a vertex of so many neighbours that a whole worker takes it."""
+    """Return a grid with loops, and a vertex of so many neighbors that a whole worker takes it."""
     grid = atos.generate.grid2d(12, 12, device="cpu")
     sources = np.repeat(np.arange(144), np.asarray(grid.degrees()))
     ends = np.concatenate([sources, np.full(100, 144)]), np.concatenate([grid.indices.to_numpy(), np.arange(100)])
@@ -82,7 +82,7 @@ def test_a_fixed_point_where_there_are_loops(device, schedule):
 
 
 def test_damping_ends_oscillations(device):
-    """Neighbours that must differ, on a grid, oscillate for ever without."""
+    """Neighbors that must differ, on a grid, oscillate for ever without."""
     graph = atos.generate.grid2d(6, 6, device=device)
     unary = 0.01 * np.random.default_rng(0).normal(size=(36, STATES))
     unary[:, 0] += 2

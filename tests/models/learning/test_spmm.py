@@ -13,7 +13,7 @@ from atos_py.errors import InvalidArgumentError, UnsupportedTypeError, Verificat
 from atos_py.models.learning import spmm
 from atos_py.models.learning.feature_gather import feature_gather
 from atos_py.models.learning.row_lengths import rows_of
-from atos_py.models.learning.spmm import _neighbour4, _store4, _weighted_neighbour4
+from atos_py.models.learning.spmm import _neighbor4, _store4, _weighted_neighbor4
 
 
 def uneven(weighted: bool, device: atos.Device) -> tuple[atos.Graph, sp.csr_matrix]:
@@ -93,7 +93,7 @@ def test_an_edge_at_a_time(device, monkeypatch):
 def test_terms_of_four_features(device, k, weighted, monkeypatch):
     """As GPUs load them; on CPUs too if they are told to, with the same functions."""
     monkeypatch.setattr(
-        spmm, "_functions", lambda *args: (4, *((_weighted_neighbour4,) if weighted else (_neighbour4,)), _store4)
+        spmm, "_functions", lambda *args: (4, *((_weighted_neighbor4,) if weighted else (_neighbor4,)), _store4)
     )
     graph, _ = uneven(weighted, device)
     x = np.random.default_rng(k).normal(size=(graph.num_vertices, k)).astype(np.float32)

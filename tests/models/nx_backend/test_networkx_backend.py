@@ -378,7 +378,7 @@ def test_ranks_by_weights_are_the_same(description, sinks, data):
 
 @settings(max_examples=25, deadline=None)
 @given(graphs)
-def test_colourings_are_some(description):
+def test_colorings_are_some(description):
     graph, ours = build(description)
     colors = nx_backend.greedy_color(ours, "random_sequential")
     assert all(colors[u] != colors[v] for u, v in graph.edges() if u != v)

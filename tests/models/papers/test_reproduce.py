@@ -51,7 +51,7 @@ def test_the_workload_ratio_counts_vertices(written):
     for graph in ("rmat8", "road20"):
         for algorithm in ("BFS", "PageRank by vertex"):
             assert ratios[algorithm, graph][0] == 1
-        assert all(ratio >= 1 for ratio in ratios["coloring", graph])  # every vertex is assigned a colour, and checked
+        assert all(ratio >= 1 for ratio in ratios["coloring", graph])  # every vertex is assigned a color, and checked
         ranked = runs["PageRank by vertex", graph, "BSP"]
         assert int(ranked["tasks_run"]) > int(ranked["vertices"]) - int(ranked["isolated"])
 

@@ -240,7 +240,7 @@ def sweep_task(k: int, dtype: Any, in_logarithms: bool) -> Task:
 
 @functools.lru_cache(32)
 def residual_task(k: int, dtype: Any, in_logarithms: bool) -> Task:
-    """Return the task that sends the messages of a vertex at once, and pushes neighbours for which they changed.
+    """Return the task that sends the messages of a vertex at once, and pushes neighbors for which they changed.
 
     A large change goes first. The messages are those of one side, and are read while others write them: so one may be
     missed, which a sweep finds afterwards. It is for thread and warp workers.

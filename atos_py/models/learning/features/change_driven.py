@@ -190,7 +190,7 @@ def fixed_point(
     max_iterations: int = 10_000,
     **launch_options: Unpack[LaunchOptions],
 ) -> FixedPoint:
-    """Find features that are the update of a weighted sum of those of the neighbours.
+    """Find features that are the update of a weighted sum of those of the neighbors.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Label propagation as in Onyx: probabilities of labels, which vertices mix with those of their neighbours.
+"""Label propagation as in Onyx: probabilities of labels, which vertices mix with those of their neighbors.
 
 Source: L. Vaz, "Onyx" (thesis, 2021), section 2.2.
 """
@@ -36,7 +36,7 @@ def _mix(team, v, new, s):  # type: ignore[no-untyped-def]
     k = s.x.shape[1]
     whole = normalize(team, new, k)
     for f in team.split(k):
-        # Where no neighbour has a label, all stays as it is.
+        # Where no neighbor has a label, all stays as it is.
         new[f] = s.alpha * new[f] + (1 - s.alpha) * s.x[v, f] if whole != 0 else s.x[v, f]
     normalize(team, new, k)
 
@@ -56,7 +56,7 @@ def propagate_labels(
     x : array
         (n, k), float32 or float64, not negative; it is not changed.
     alpha : float
-        Share of what comes from neighbours, from 0 to 1.
+        Share of what comes from neighbors, from 0 to 1.
     tolerance : float
         Largest change of a number in another iteration. There is no bound of the error.
     max_iterations : int

@@ -1,6 +1,6 @@
 """Edge, vertex and fold maps: functions of features of the active vertices and their edges, as tasks of one queue.
 
-*Feature-aware mapping*: neighbouring threads take neighbouring features of one vertex or edge, so that what they read lies side
+*Feature-aware mapping*: neighboring threads take neighboring features of one vertex or edge, so that what they read lies side
 by side. A team of as many threads as there are features, rounded up to a power of 2 and at most 32, takes an edge or a vertex;
 without it one thread takes all features. Edges are balanced over the teams by the scheduler: a vertex is the item of a nested
 task. The active vertices are found on the device: a range of vertices pushes those of it.

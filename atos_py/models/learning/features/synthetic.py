@@ -102,7 +102,7 @@ def potts_grid(
     k : int
         States.
     coupling : float
-        Logarithm of how much more likely neighbours are in one state than in two others.
+        Logarithm of how much more likely neighbors are in one state than in two others.
     field : float
         Standard deviation of the logarithms for the states of a vertex.
     seed : int
@@ -135,7 +135,7 @@ def planted_partition(
     *,
     degree: float = 16,
     mixing: float = 0.2,
-    labelled: float = 0.01,
+    labeled: float = 0.01,
     seed: int = 0,
     device: Device | str | None = None,
 ) -> tuple[Graph, NDArray[Any], NDArray[Any]]:
@@ -150,7 +150,7 @@ def planted_partition(
         About how many edges a vertex has.
     mixing : float
         Share of the edges that go anywhere.
-    labelled : float
+    labeled : float
         Share of the vertices whose label is given.
     seed : int
     device : Device or str, optional
@@ -175,7 +175,7 @@ def planted_partition(
     if blocks > n:
         raise InvalidArgumentError(f"classes must be at most as many as the {n} vertices (got {classes})")
     edges, key = int(check_float("degree", degree) * n / 2), check_int("seed", seed, -(2**63), 2**64 - 1)
-    anywhere, given = check_share("mixing", mixing), check_share("labelled", labelled)
+    anywhere, given = check_share("mixing", mixing), check_share("labeled", labeled)
     if not 0 <= edges < _MOST:
         raise InvalidArgumentError(f"degree must be from 0, for fewer than {_MOST} edges (got {degree})")
     number = np.arange(edges)
@@ -216,7 +216,7 @@ def similarity_graphs(
     neighbors : int
         Of a vertex in each modality.
     spread : float
-        Standard deviation of the points of a cluster; the centres have 1.
+        Standard deviation of the points of a cluster; the centers have 1.
     seed : int
     device : Device or str, optional
 
@@ -242,8 +242,8 @@ def similarity_graphs(
     truth = np.arange(n) % groups
     pairs, near = (np.zeros((kinds, n, nearest), dtype) for dtype in (np.int64, np.float64))
     for j in range(kinds):
-        centres = _normal(key, np.arange(groups)[:, None], np.arange(2), j, 0)
-        points = centres[truth] + width * _normal(key, np.arange(n)[:, None], np.arange(2), j, 1)
+        centers = _normal(key, np.arange(groups)[:, None], np.arange(2), j, 0)
+        points = centers[truth] + width * _normal(key, np.arange(n)[:, None], np.arange(2), j, 1)
         for first in range(0, n, 1024):
             rows = np.arange(first, min(first + 1024, n))[:, None]
             distance = ((points[rows] - points) ** 2).sum(2)

@@ -19,7 +19,7 @@ from atos_py.models.learning.feature_gather import feature_gather
 from atos_py.models.learning.features.change_driven import State, _along_edges, _with_update, measure, settle, store
 from atos_py.models.learning.features.maps import _edge_task, _vertex_task
 from atos_py.models.learning.label_spreading import Spreading, add_seed, coefficient
-from atos_py.models.learning.spmm import _store, _store4, _weighted_neighbour, _weighted_neighbour4
+from atos_py.models.learning.spmm import _store, _store4, _weighted_neighbor, _weighted_neighbor4
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
@@ -58,7 +58,7 @@ STATE = State(
     Spreading(None, array("f8", 2), array("f4", readonly=True), MATRIX, 0.5),
 )
 GATHERED, _SENT = _along_edges(coefficient)
-FUNCTIONS = {1: (_weighted_neighbour, _store), 4: (_weighted_neighbour4, _store4)}
+FUNCTIONS = {1: (_weighted_neighbor, _store), 4: (_weighted_neighbor4, _store4)}
 SPMM = {
     f"spmm, {k} features, {width} at once, {rows} rows": (
         feature_gather(*FUNCTIONS[width], k, np.float32, "cuda", width=width, rows=rows),

@@ -42,7 +42,7 @@ def test_integers_are_those_of_every_machine():
 
 
 def test_partition():
-    graph, truth, labels = features.planted_partition(2001, 4, mixing=0.1, labelled=0.05, device="cpu")
+    graph, truth, labels = features.planted_partition(2001, 4, mixing=0.1, labeled=0.05, device="cpu")
     assert graph.is_symmetric()
     sources = np.repeat(np.arange(2001), np.asarray(graph.degrees()))
     assert 0.9 < (truth[sources] == truth[graph.indices.to_numpy()]).mean() < 0.95
