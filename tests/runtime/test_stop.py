@@ -119,7 +119,7 @@ def test_a_stop_keeps_the_order_of_records(device, worker, persistent, barrier, 
         if barrier:
             assert (np.diff(vertices >= n) >= 0).all()
             first = vertices[0] // n * n if len(vertices) else 2 * n
-            rounds += stats.rounds
+            rounds += stats.rounds if stats.tasks_run else 0  # of an empty queue, a GPU has one round of nothing
             interrupted += bool(len(vertices) and ran[first : first + n].any())
     assert (seen.to_numpy() == 1).all()
     assert len(queue) == 0

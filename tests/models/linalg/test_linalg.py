@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -224,3 +226,23 @@ def test_equations_by_threads_that_meet_at_barriers(monkeypatch, k, threads):
     assert all(run_teams(threads, lambda team: matrices.solve(team, a, b, k)))
     np.testing.assert_allclose(b, expected, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(np.triu(a.reshape(k, k)), np.linalg.cholesky(matrix).T, rtol=1e-6, atol=1e-8)
+
+
+def test_a_task_is_the_first_to_ask_for_the_module():
+    """The package imports `linalg` when somebody asks for it, which the code of a task does too."""
+    code = """
+import numpy as np, atos_py as atos
+
+@atos.task
+def norm(worker, v, x, out):
+    out[0] = atos.linalg.dot(worker, x, x, 3)
+
+assert "linalg" not in vars(atos)
+x, out = atos.asarray(np.arange(3.0), device="cpu"), atos.zeros(1, dtype=np.float64, device="cpu")
+queue = atos.Queue(1, device="cpu")
+queue.push(0)
+queue.launch_thread(norm, x, out)
+assert out[0] == 5
+"""
+    done = subprocess.run([sys.executable, "-"], input=code, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
