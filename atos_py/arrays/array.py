@@ -153,6 +153,7 @@ class Array(ArrayMethods):
         """
         return asarray(self, copy=True)
 
+    @host_memory_for("Array.astype")
     def astype(self, dtype: DTypeLike) -> Array:
         """Return a new array of another dtype on the same device, which may be written.
 

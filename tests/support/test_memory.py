@@ -139,7 +139,12 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
     "Array, read": (lambda _: None, lambda _: ARRAY[1:]),
     "Array, written": (lambda _: atos.zeros(3, device=CPU), lambda array: array.__setitem__(slice(1, 3), [1, 2])),
     "Array, iterated": (lambda _: None, lambda _: list(ARRAY)),
-    "Array, as one of NumPy": (lambda _: None, lambda _: np.array(ARRAY)),
+    "Array, as one of NumPy": (lambda _: None, lambda _: ARRAY.__array__(copy=True)),
+    "Array.astype": (lambda _: None, lambda _: ARRAY.astype(np.float64)),
+    "ones": (lambda _: None, lambda _: atos.ones(3, device=CPU)),
+    "arange": (lambda _: None, lambda _: atos.arange(3, device=CPU)),
+    "Graph.to_networkx": (lambda _: None, lambda _: GRAPH.to_networkx()),
+    "Graph.to_pandas_edgelist": (lambda _: None, lambda _: GRAPH.to_pandas_edgelist()),
     "Array, by DLPack": (lambda _: None, lambda _: ARRAY.__dlpack__(copy=True)),
     "Array.fill": (lambda _: atos.zeros(3, device=CPU), lambda array: array.fill(2)),
     "Array.copy": (lambda _: None, lambda _: ARRAY.copy()),
@@ -313,6 +318,7 @@ def test_every_public_call_is_tried() -> None:
     others = {"device", "devices", "release_memory", "task", "tune"}
     others |= {
         "accumulate",
+        "fence",
         "pack",
         "unpack",
         "random",
