@@ -218,6 +218,9 @@ TABLE: list[tuple[Callable[[], Any], type[AtosError], str]] = [
             (atos.atomic_or_, 3),
             (atos.atomic_and_, 3),
             (atos.atomic_xor, 3),
+            (atos.atomic_load, 2),
+            (atos.atomic_store, 3),
+            (atos.fence, 0),
         ]
     ],
     # graphs

@@ -368,6 +368,7 @@ def test_every_public_name_is_tried():
         "LaunchOptions",
         "LaunchStats",
         "PageRankResult",
+        "PreparedLaunch",
         "Run",
         "SSSPResult",
         "ShortestPathLengthsResult",
