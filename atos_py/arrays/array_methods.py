@@ -1,4 +1,4 @@
-"""What arrays of NumPy offer as methods, for those of one device: lists and reductions; and the shapes that they can have."""
+"""Methods of `Array` as NumPy's arrays have them: interfaces, lists and reductions; and shapes for `reshape`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the code of a launch depends on, as one object: from the launch through the caches to the compiler.
+"""ProgramSpec: task, argument types, item type and worker of a launch, on which its code depends; the key of every cache.
 
 Two launches with equal specs run the same program. The fingerprint is a hash of the content: it names the code on disk and in
 the archives, and finds in memory what was made for functions that are other objects with the same content.
@@ -22,7 +22,7 @@ __all__ = ["ProgramSpec"]
 
 @dataclass(frozen=True)
 class ProgramSpec:
-    """What to compile and link for a launch.
+    """A program that a launch compiles and links: its tasks, the types of its arguments and items, and its options.
 
     Attributes
     ----------

@@ -1,1 +1,1 @@
-"""What is built from the rest of the package and imported by nothing but the command line, when it is first used."""
+"""Models: learning, vertex programs, dynamic graphs, networkx's backend and papers; only the command line imports them."""

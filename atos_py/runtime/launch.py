@@ -43,7 +43,7 @@ _LAUNCH, _WORDS, _STATS = map(ffi.typeof, ("atos_launch *", "uint64_t[]", "atos_
 
 
 class _Filled(NamedTuple):
-    """What a call hands to the core: it never changes, so that several threads may make the same launch."""
+    """Arguments, program and structs of the core for a launch; none of them changes, so that threads may share the launch."""
 
     arguments: Arguments
     form: Form

@@ -61,7 +61,7 @@ class ReadyLaunch(NamedTuple):
 
 
 class LaunchPlan:
-    """What launches of the same tasks with the same options on one sort of queue have in common.
+    """Checked options, worker and programs of launches of the same tasks on queues of the same device and item type.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ def texts_of(specs):
 
 @pytest.fixture
 def programs():
-    """What is launched, after the last call of it within."""
+    """Programs that a call launches; only those of the last call, where it calls itself."""
     recorded: list[dict[ProgramSpec, None]] = []
 
     def of(run):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from cases import ALL_COMBINATIONS
 from fake_arrays import FakeArray
+from nvvm_texts import nvvm_text
 from pairwise import pairwise
 
 import atos_py as atos
@@ -321,27 +322,14 @@ def test_the_same_types_for_gpus(dtypes, debug):
     ).modules
 
 
-def test_remainders_for_gpus_are_exact(monkeypatch):
+def test_remainders_for_gpus_are_exact():
     """NVVM computes `frem` as x - trunc(x / y) * y, and nothing of it is left: 1e30 % 3.0, 5.0 % inf."""
-    pytest.importorskip("numba.cuda")
-    from atos_py.compile.codegen import target_cuda
-
-    seen: list[str] = []
-    compile_ir = target_cuda.nvvm.compile_ir
-
-    def watch(texts, **options):
-        seen.extend(texts)
-        return compile_ir(texts, **options)
-
-    monkeypatch.setattr(target_cuda.nvvm, "compile_ir", watch)
 
     def remainders(worker, v, x, y):
         x[0] = x[1] % x[2] + x[1] // x[2] + math.fmod(x[1], x[2])
         y[0] = divmod(y[1], y[2])[0]
 
-    kinds = tuple(describe(FakeArray(np.zeros(3, dtype))) for dtype in (np.float64, np.float32))
-    target_cuda.compile_cuda(ProgramSpec(atos.task(remainders), None, kinds, np.dtype(np.uint32)), (9, 0))
-    text = "\n".join(seen)
+    text = nvvm_text(remainders, np.zeros(3), np.zeros(3, np.float32))
     assert " frem " not in text
     assert 'call double @"__nv_fmod"' in text
     assert 'call float @"__nv_fmodf"' in text

@@ -187,7 +187,7 @@ template <class T> void again_until_stopped(atos_cpu_worker *worker, const void 
   }
 }
 
-// What is pending stays where it is, for which there is no memory twice.
+// A stop copies no pending items: there would be no memory for a second copy of them.
 template <class T> void stops_ask_for_little() {
   const uint64_t n = (uint64_t(8) << 20) / sizeof(T);
   Program program(again_until_stopped<T>, nullptr);

@@ -117,7 +117,7 @@ template <unsigned bytes> struct Simulation {
     return run.claimed_in_order;
   }
 
-  // What is pending now, under the tickets that it has now.
+  // Compares the pending items, and their tickets after the recovery, with those before it.
   void check_items(bool in_order, uint64_t *same_order) {
     const std::vector<uint64_t> now = values();
     std::vector<uint64_t> expected;

@@ -116,7 +116,7 @@ TEST(a_receiver_that_is_full_is_reported_and_nothing_is_lost) {
   });
 }
 
-// What a stop has left of a round stays that, also where the receiver has no room.
+// Items left of an interrupted round stay a round of their own, also where the receiver has no room for more.
 TEST(a_receiver_keeps_its_interrupted_round) {
   const Tree tree(5, 300, 3);
   for (const uint64_t room : {uint64_t(50), uint64_t(1000)}) {

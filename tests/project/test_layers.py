@@ -71,7 +71,7 @@ def test_models_are_imported_by_nothing_but_the_command_line():
 
 
 def test_operators_have_more_than_one_client():
-    """What one algorithm or one model alone uses is in its package."""
+    """A module of `operators` has at least two clients; one with a single client lies in the package of that client."""
     clients: dict[str, set[str]] = {module: set() for module in MODULES if module.startswith("atos_py.operators.")}
     for module, target in EDGES:
         if target in clients:
