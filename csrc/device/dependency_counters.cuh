@@ -1,15 +1,15 @@
 // Counters that tell how many of a task's dependencies are left: `worker.arrive`.
 //
-// Whoever brings a counter to zero sees all that was written before the other arrivals: each addition releases, and the last one
-// has a fence after it (docs/design.md, memory order).
+// Whoever brings a counter to zero sees all that was written before the other arrivals: each addition releases, and the last
+// one has a fence after it (docs/design.md, memory order).
 #pragma once
 #include "device/hardware.cuh"
 #include "protocol/atomic.cuh"
 
 namespace atos {
 
-// Adds to a counter by an addition that releases: it comes after what the thread has written, and other threads before a barrier
-// with this one. A fence would do as well, but it empties the L1 cache too.
+// Adds to a counter by an addition that releases: it comes after what the thread has written, and other threads before a
+// barrier with this one. A fence would do as well, but it empties the L1 cache too.
 ATOS_DEVICE uint64_t release_add(uint64_t *counter, uint64_t n) {
   uint64_t old;
   ATOS_SCOPED("atom.release", ".global.add.u64 %0, [%1], %2;", : "=l"(old) : "l"(global(counter)), "l"(n) : "memory");
