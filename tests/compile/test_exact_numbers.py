@@ -108,6 +108,17 @@ def row_floats_beyond_int64(device):
         assert value_of(text, device, 2.0**62, debug=True, dtype=np.int64) == 2**62
 
 
+def row_cube_roots(device):
+    assert value_of("math.cbrt(x)", device, 27.0) == pytest.approx(3.0, rel=2**-51)
+    assert value_of("math.cbrt(x)", device, -1e300) == pytest.approx(-1e100, rel=2**-51)
+
+
+def row_errors_of_integers(device):
+    for text, values in {"math.isqrt(x)": (-1,), "math.comb(x, y)": (-1, 2), "math.fmod(x, y)": (1.5, 0.0)}.items():
+        value_of(text, device, *values)
+        assert fails(text, device, *values) == "division"
+
+
 def row_ints_and_floats(device):
     for text in ("min(x, y)", "x if x < y else y"):
         assert value_of(text, device, 2**53 + 1, 1e30) == 2**53
@@ -157,6 +168,8 @@ ROWS = {
     "`(-8.0) ** 0.5`": row_complex,
     "`1e200 ** 2`, `math.exp(1e3)`, `math.sqrt(-1.0)`, `math.log(0.0)`": row_errors_of_floats,
     "`int(x)`, `round(x)`, `math.floor(x)` of a float beyond int64, or NaN": row_floats_beyond_int64,
+    "`math.cbrt(x)`": row_cube_roots,
+    "`math.isqrt(-1)`, `math.comb(-1, 2)`, `math.fmod(x, 0.0)`": row_errors_of_integers,
     "`min(k, x)`, `k if c else x`, or a variable that is the int `k` or the float `x`": row_ints_and_floats,
     "`x << -1`, with the count in a variable": row_negative_counts,
     "`~b` of a bool": row_inverted_bools,

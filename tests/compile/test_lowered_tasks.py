@@ -51,6 +51,7 @@ def forget():
     """Forget what is kept in memory, as a new process would."""
     lowered_tasks._tasks.cache_clear()
     memory_cache.forget()
+    atos.release_memory()  # with the launches that are kept with graphs
 
 
 @pytest.fixture

@@ -36,12 +36,13 @@ np.__getattr__ = missing
 
 import atos_py as atos
 from atos_py.compile.codegen.target_cuda import compile_cuda
+from atos_py.compile.spec import ProgramSpec
 
 @atos.task
 def nothing(worker, item):
     pass
 
-assert compile_cuda(nothing, None, (), np.dtype(np.uint32), (9, 0)).modules
+assert compile_cuda(ProgramSpec(nothing, None, (), np.dtype(np.uint32)), (9, 0)).modules
 assert not hasattr(np, "row_stack")
 print("compiled")
 """

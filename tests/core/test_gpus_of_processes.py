@@ -19,10 +19,10 @@ def launch(queue, status=0):
     program = ffi.new("atos_program **")
     check(lib.atos_program_load(queue.device.number, ffi.from_buffer(b".entry all(\\0"), b"all", program))
     options = {{"worker": lib.ATOS_CTA, "persistent": 1, "fetch": 1, "threads": 32}}
-    launched = queue._core.form.launch([program[0]], ffi.new("atos_launch *", options))
+    found, _, devices = queue._core.form.launch([program[0]], ffi.new("atos_launch *", options))
     lib.atos_program_unload(program[0])
-    assert launched.status == status, ffi.string(lib.atos_message())
-    return launched
+    assert found == status, ffi.string(lib.atos_message())
+    return devices
 """
 
 
@@ -132,7 +132,7 @@ queue = atos.Queue(4, owner=parts)
 for waiting in (10, 3000, 10):
     queue.push(range(4000 - waiting, 4000))
     trace()
-    ran = [part.tasks_run for part in launch(queue).devices]
+    ran = [part.tasks_run for part in launch(queue)]
     second = min(waiting, 4000 - parts.ownership.chunk)
     assert ran == [waiting - second, second], ran
     assert len(queue) == 0
