@@ -1,7 +1,7 @@
 """Latency of stopping a launch, by schedule and by the number of pending items: stop_latency.py [--device cuda] [N ...]
 
 For each N and schedule: a queue whose tasks push their items again, so that N are always pending; one that was filled from the
-host, and, for persistent launches, one that grew while workers ran. Prints how long after its deadline a launch with a timeout
+host, with buckets also with a thousand priorities ("far items"), and, for persistent launches, one that grew while workers ran. Prints how long after its deadline a launch with a timeout
 is back, how long a launch takes whose first task calls worker.stop(), and how long one takes that finds the queue full; medians
 of three. The number of pending items is checked after each.
 """
@@ -23,7 +23,9 @@ SCHEDULES = {
     "discrete": {"persistent": False},
     "discrete rounds": {"barrier": True, "persistent": False},
     "buckets": {},
+    "far items": {},
 }
+LEVELS = 1000  # priorities of far items
 
 
 @atos.task
@@ -54,6 +56,26 @@ def twice(worker, item):
         worker.push(item)
 
 
+@atos.task
+def again_far(worker, item):
+    if worker.rank == 0:
+        worker.push(item, item % LEVELS)
+
+
+@atos.task
+def stop_far(worker, item):
+    if worker.rank == 0:
+        worker.push(item, item % LEVELS)
+        worker.stop()
+
+
+@atos.task
+def twice_far(worker, item):
+    if worker.rank == 0:
+        worker.push(item, item % LEVELS)
+        worker.push(item, item % LEVELS)
+
+
 def ended(call, error: type[Exception] | None) -> float:
     """Return the seconds until a call ended, with an error if one is named."""
     begin = time.perf_counter()
@@ -76,11 +98,19 @@ class Launches:
     def __init__(self, schedule: str, device: str, worker: str) -> None:
         self.schedule, self.device = schedule, device
         self.options = {"worker": worker, **SCHEDULES[schedule]}
-        self.grows = self.options.get("persistent", True) and schedule != "buckets"
+        self.is_far, self.has_buckets = schedule == "far items", schedule in ("buckets", "far items")
+        self.grows = self.options.get("persistent", True) and not self.has_buckets
+        self.again, self.stop, self.twice = (again_far, stop_far, twice_far) if self.is_far else (again, stop, twice)
 
     def queue(self, capacity: int, **options) -> atos.Queue:
-        buckets = {"buckets": 16, "delta": 1.0} if self.schedule == "buckets" else {}
+        buckets = {"buckets": 16, "delta": 1.0} if self.has_buckets else {}
         return atos.Queue(capacity, device=self.device, dtype=np.int64, **buckets, **options)
+
+    def fill(self, queue: atos.Queue, n: int) -> None:
+        if self.is_far:
+            queue.push(np.arange(n), priority=np.arange(n) % LEVELS)
+        else:
+            queue.push(range(n))
 
     def grown(self, n: int) -> atos.Queue:
         """Return a queue that has grown to n items while workers ran."""
@@ -92,8 +122,8 @@ class Launches:
 
     def warm_up(self) -> None:
         queue = self.queue(64)
-        for task in (again, stop, twice, double):
-            queue.push(range(16))
+        for task in (self.again, self.stop, self.twice, *([double] if self.grows else [])):
+            self.fill(queue, 16)
             extra = (atos.zeros(1, dtype=np.int64, device=self.device), 10) if task is double else ()
             ended(lambda task=task, extra=extra: queue.launch(task, *extra, timeout=0.02, **self.options), atos.AtosError)
             queue.clear()
@@ -101,21 +131,21 @@ class Launches:
     def measure(self, queue: atos.Queue) -> tuple[float, float]:
         n, late, stopped = len(queue), [], []
         for _ in range(3):
-            seconds = ended(lambda: queue.launch(again, timeout=TIMEOUT, **self.options), atos.LaunchTimeoutError)
+            seconds = ended(lambda: queue.launch(self.again, timeout=TIMEOUT, **self.options), atos.LaunchTimeoutError)
             late.append(1e3 * (seconds - TIMEOUT))
             check(queue, n)
-            stopped.append(1e3 * ended(lambda: queue.launch(stop, **self.options), None))
+            stopped.append(1e3 * ended(lambda: queue.launch(self.stop, **self.options), None))
             check(queue, n)
         return statistics.median(late), statistics.median(stopped)
 
     def measure_full(self, queue: atos.Queue, n: int) -> float:
         full = []
         for _ in range(3):
-            full.append(1e3 * ended(lambda: queue.launch(twice, **self.options), atos.QueueFullError))
+            full.append(1e3 * ended(lambda: queue.launch(self.twice, **self.options), atos.QueueFullError))
             if len(queue) <= n:
                 raise SystemExit(f"{len(queue):,} items are pending in a queue that is full with {n:,}")
             queue.clear()
-            queue.push(range(n))
+            self.fill(queue, n)
         return statistics.median(full)
 
 
@@ -133,7 +163,7 @@ def main() -> None:
         launches.warm_up()
         for n in map(int, given.n):
             queue = launches.queue(n, max_capacity=n)
-            queue.push(range(n))
+            launches.fill(queue, n)
             late, stopped = launches.measure(queue)
             full = launches.measure_full(queue, n)
             print(f"{schedule:>16} {n:12,} {'pushed':>7} {late:15.1f} {stopped:14.1f} {full:11.1f}", flush=True)

@@ -41,9 +41,9 @@ struct RingTickets {
 
 // Room for what a recovery finds, which a launch reserves, so that a stop seldom has to ask for memory.
 struct RecoveryItems {
-  std::vector<TicketItem> left, spilled, behind;
+  std::vector<TicketItem> left, spilled, behind, far; // `far`: spilled far items
 
-  void clear() { left.clear(), spilled.clear(), behind.clear(); }
+  void clear() { left.clear(), spilled.clear(), behind.clear(), far.clear(); }
 };
 
 // `Slots` visits slots of the tickets [begin, end) of a ring, no more of them than the ring has slots, in ascending order:
@@ -63,7 +63,7 @@ public:
   bool plan() {
     sort(items.spilled);
     for (const TicketItem &its : items.spilled)
-      if (its.ticket == kNever || !finds_its_slot(its.ticket)) return false;
+      if (!finds_its_slot(its.ticket)) return false;
     for (const RingTickets &ring : rings)
       visit_claimed(ring, [&](uint64_t ticket, const auto &slot) {
         const int64_t distance = slot.distance();

@@ -1,4 +1,5 @@
-// The items of a queue with buckets between launches, and the memory that workers keep far items in (protocol/far_items.cuh).
+// The items of a queue with buckets between launches: on the host, with their levels, or after a stop where the workers had
+// them, in the ring and in the lists of far items (host/far_memory.h).
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -8,26 +9,17 @@
 namespace atos {
 namespace {
 
-constexpr uint64_t kCopiedEntries = 1 << 15; // to the device or from it at once
-
 uint32_t power_of_two(uint64_t least) {
   uint32_t power = 1;
   while (power < least) power *= 2;
   return power;
 }
 
-// The entries of far items, seen from the host as raw memory.
-template <class F> void with_far_items(uint32_t item_bytes, F f) {
-  if (item_bytes == 4) f(FarItem<4>{});
-  else if (item_bytes == 8) f(FarItem<8>{});
-  else if (item_bytes == 16) f(FarItem<16>{});
-  else f(FarItem<32>{});
-}
-
 } // namespace
 
 void QueueStorage::set_buckets(uint32_t number, double delta) {
   source.release(std::exchange(far, nullptr));
+  in_lists = false;
   buckets = number;
   adapts = delta == 0;
   inverse_delta = adapts ? 1 : 1 / delta;
@@ -53,31 +45,14 @@ void *QueueStorage::make_far(uint64_t capacity) {
   void *fresh = source.allocate(far_layout(buckets, number, places, item_bytes).bytes);
   blocks = number;
   directory = places;
-  far_used = true;
   return fresh;
 }
 
-// All lists empty, all blocks free.
-void QueueStorage::empty_far() {
-  unsigned char *memory = static_cast<unsigned char *>(far);
-  const FarLayout at = far_at();
-  const uint64_t zero = 0, ones = ~uint64_t(0), all = kBlockItems;
-  backend.fill(memory, &zero, 8, at.free_at / 8);
-  backend.fill(memory + at.free_at, &ones, 8, blocks / 64);
-  if (blocks % 64) {
-    const uint64_t last = (uint64_t(1) << blocks % 64) - 1;
-    backend.copy(memory + at.free_at + blocks / 64 * 8, &last, 8);
-  }
-  backend.fill(memory + at.unread_at, &all, 8, blocks);
-  backend.fill(memory + at.items_at, &ones, 8, (at.bytes - at.items_at) / 8);
-  far_used = false;
-}
-
-void QueueStorage::add_prioritized(std::vector<Prioritized> *all, const unsigned char *items, const double *priorities,
+void QueueStorage::add_prioritized(std::vector<LeveledItem> *all, const unsigned char *items, const double *priorities,
                                    uint64_t n) const {
   if (n > all->capacity() - all->size()) all->reserve(std::max<uint64_t>(all->size() + n, 2 * all->size()));
   for (uint64_t i = 0; i < n; ++i) {
-    Prioritized one{};
+    LeveledItem one{};
     std::memcpy(one.item, items + i * item_bytes, item_bytes);
     one.level = level_of(priorities ? priorities[i] : 0, inverse_delta);
     all->push_back(one);
@@ -89,56 +64,44 @@ void QueueStorage::append_prioritized(const unsigned char *items, const double *
 }
 
 void QueueStorage::replace_prioritized(const unsigned char *items, const double *priorities, uint64_t n) {
-  std::vector<Prioritized> all;
+  std::vector<LeveledItem> all;
   add_prioritized(&all, items, priorities, n);
+  if (in_lists) clear();
   prioritized.swap(all);
 }
 
-std::vector<QueueStorage::Prioritized> QueueStorage::in_order() const {
-  std::vector<Prioritized> sorted = prioritized;
+std::vector<LeveledItem> QueueStorage::in_order() const {
+  std::vector<LeveledItem> sorted = prioritized;
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) { return a.level < b.level; });
   return sorted;
 }
 
-void QueueStorage::read_priorities(double *priorities, uint64_t most) const {
-  const std::vector<Prioritized> sorted = in_order();
+void QueueStorage::read_priorities(double *priorities, uint64_t most) {
+  bring_to_host();
+  const std::vector<LeveledItem> sorted = in_order();
   for (uint64_t i = 0; i < most; ++i) priorities[i] = i < sorted.size() ? sorted[i].level / inverse_delta : 0;
 }
 
-float QueueStorage::lowest_level() const {
+float QueueStorage::lowest_level() {
+  bring_to_host();
+  return lowest_on_host();
+}
+float QueueStorage::lowest_on_host() const {
   float lowest = INFINITY;
-  for (const Prioritized &each : prioritized) lowest = std::min(lowest, each.level);
+  for (const LeveledItem &each : prioritized) lowest = std::min(lowest, each.level);
   return lowest;
 }
 
-// Items of the lowest bucket, which may be that of another device of the launch, go to the ring, the others to the list of
-// those beyond the window.
+// What a stop has left on the device stays there if the items that were pushed since are not more, and find room behind it.
 void QueueStorage::provide_prioritized(Run &run) {
-  if (ring_used) reset(); // a launch that could not start left its items there
-  const float lowest = std::min(lowest_level(), run.lowest_level);
-  Window window{0, inverse_width};
-  if (!prioritized.empty() || lowest < INFINITY) window.current = window.bucket_of(lowest);
-  uint64_t num_far = 0;
-  float least_far = INFINITY;
-  for (const Prioritized &each : prioritized)
-    if (!window.is_near(each.level)) ++num_far, least_far = std::min(least_far, each.level);
-  const uint64_t near = prioritized.size() - num_far;
-  std::vector<unsigned char> items(near * item_bytes);
-  unsigned char *at = items.data();
-  for (const Prioritized &each : prioritized)
-    if (window.is_near(each.level)) std::memcpy(at, each.item, item_bytes), at += item_bytes;
-  counters.far = FarCounters{};
-  counters.far.window = window.pack();
-  counters.far.next = bits_of(window.current / window.inverse_width);
-  counters.far.adapts = adapts;
-  counters.far.stored = num_far;
-  counters.far.least = kEmpty;
-  if (num_far) counters.far.least = FarItems<4>::ordered(least_far);
-  if (far_used || num_far) empty_far();
-  far_used = ring_used = true;
-  if (num_far) put_far(window, num_far);
-  append(Pushed::of_host(items.data()), near);
-  counters.untracked = num_far;
+  if (in_lists && prioritized.size() <= num_in_rings() + counters.untracked && add_to_device()) {
+    prioritized.clear();
+  } else {
+    bring_to_host();
+    begin_lists(run.lowest_level);
+    add_to_device();
+    ring_used = true;
+  }
   run.kernel.far = far;
   run.kernel.buckets = buckets;
   run.kernel.blocks = blocks;
@@ -146,67 +109,126 @@ void QueueStorage::provide_prioritized(Run &run) {
   run.kernel.inverse_delta = inverse_delta;
 }
 
-// Stores the items that are not near, of which there are n.
-void QueueStorage::put_far(Window window, uint64_t n) {
-  unsigned char *memory = static_cast<unsigned char *>(far);
-  const FarLayout at = far_at();
-  const uint64_t used = (n + kBlockItems - 1) / kBlockItems;
-  std::vector<uint64_t> directories(used), free(blocks / 64 + 1);
-  for (uint64_t block = 0; block < used; ++block) directories[block] = (block + 1) << 32 | block;
-  for (uint64_t block = used; block < blocks; ++block) free[block / 64] |= uint64_t(1) << block % 64;
-  const FarList list{n, 0};
-  backend.copy(memory + buckets * sizeof list, &list, sizeof list);
-  backend.copy(memory + at.directory_at + uint64_t(buckets) * directory * 8, directories.data(), used * 8);
-  backend.copy(memory + at.free_at, free.data(), (used + 63) / 64 * 8);
-  with_far_items(item_bytes, [&](auto entry) {
-    std::vector<decltype(entry)> entries(std::min(n, kCopiedEntries));
-    uint64_t done = 0, some = 0;
-    const auto copy = [&] {
-      backend.copy(memory + at.items_at + done * sizeof entry, entries.data(), some * sizeof entry);
-      done += std::exchange(some, 0);
-    };
-    for (const Prioritized &each : prioritized) {
-      if (window.is_near(each.level)) continue;
-      auto value = entry.none();
-      std::memcpy(&value, each.item, sizeof value);
-      entries[some++].put(value, each.level);
-      if (some == entries.size()) copy();
-    }
-    copy();
-  });
+// Empty lists, and a window whose current bucket is the lowest that has an item, which may be one of another device of the
+// launch.
+void QueueStorage::begin_lists(float lowest_elsewhere) {
+  if (ring_used) reset(); // a launch that could not start left its items there
+  const float lowest = std::min(lowest_on_host(), lowest_elsewhere);
+  Window window{0, inverse_width};
+  if (!prioritized.empty() || lowest < INFINITY) window.current = window.bucket_of(lowest);
+  far_memory().empty();
+  counters.far = FarCounters{};
+  counters.far.window = window.pack();
+  counters.far.next = bits_of(window.current / window.inverse_width);
+  counters.far.adapts = adapts;
+  counters.far.least = kEmpty;
+  counters.untracked = 0;
 }
 
-// After a stop: those in the rings and the spill area count as items of the current bucket.
+// Stores the items of `prioritized`: those of the current bucket in the ring, the others in lists. An item of a lower bucket
+// moves the window down. If there is no room for all, it returns false, and nothing has changed.
+bool QueueStorage::add_to_device() {
+  if (prioritized.empty()) return true;
+  const FarMemory memory = far_memory();
+  Window window = Window::unpack(counters.far.window);
+  window.current = std::min(window.current, window.bucket_of(lowest_on_host()));
+  std::vector<unsigned char> near;
+  std::vector<uint64_t> counts(buckets + 1);
+  uint64_t least = counters.far.least, num_far = 0;
+  for (const LeveledItem &each : prioritized) {
+    if (window.is_near(each.level)) {
+      near.insert(near.end(), each.item, each.item + item_bytes);
+      continue;
+    }
+    const unsigned list = memory.list_of(each.level, window);
+    ++counts[list], ++num_far;
+    if (list == buckets) least = std::min(least, ordered(each.level));
+  }
+  const uint64_t num_near = near.size() / item_bytes;
+  const Pushed items = Pushed::of_host(near.data());
+  FarMemory::Room room;
+  if (num_near > free_tickets() || (num_far && !memory.find_room(counts, &room))) return false;
+  reserve_staging(items, num_near);
+  if (num_far) memory.add(prioritized, window, room);
+  append(items, num_near);
+  counters.far.window = window.pack();
+  counters.far.least = least;
+  counters.far.stored += num_far;
+  counters.untracked += num_far;
+  return true;
+}
+
+// After a stop: the ring is brought in order in place, and lists stay. Of the list that was open, what no worker had claimed
+// goes back; the few items that were claimed and not taken come to the host, as do those that found no block. False if that is
+// not enough, or if the queue may get more blocks.
+bool QueueStorage::recover_lists_in_place(uint64_t level_end) {
+  if (counters.spilled > spill_size()) return false;
+  const FarMemory memory = far_memory();
+  FarMemory::Lists lists;
+  FarCounters state = counters.far;
+  memory.read_lists(state, &lists);
+  const auto stay = [&] {
+    if (found.far.empty()) return true;
+    add_spilled_far(&lists.left);
+    return size == max_size && memory.cut(found.far, &lists);
+  };
+  if (!recover_in_place(level_end, stay)) return false;
+  memory.close(lists);
+  const Window window = Window::unpack(state.window);
+  if (state.again && lists.unclaimed < lists.end) { // what goes back is not, or may not be, for the bucket of its list
+    if (lists.open == buckets) state.least = std::min(state.least, ordered(window.current / window.inverse_width));
+    else state.misplaced = std::max<uint64_t>(state.misplaced, lists.open + 1);
+  }
+  state.begin = state.end = lists.unclaimed;
+  state.chunks = state.left = state.busy = state.opened = state.taken_out = 0;
+  state.stored = lists.unopened;
+  counters.far = state;
+  counters.untracked = lists.unopened;
+  inverse_width = window.inverse_width;
+  prioritized.swap(lists.left);
+  in_lists = true;
+  return true;
+}
+
+// Appends the far items that found no block, as items of the bucket whose list they were for, or of the first one beyond the
+// window.
+void QueueStorage::add_spilled_far(std::vector<LeveledItem> *all) const {
+  const Window window = Window::unpack(counters.far.window);
+  const unsigned first = list_of_bucket(window.current, buckets);
+  for (const TicketItem &its : found.far) {
+    const unsigned list = list_of_ticket(its.ticket), ahead = list == buckets ? buckets : (list - first) & (buckets - 1);
+    LeveledItem one{};
+    std::memcpy(one.item, its.item, item_bytes);
+    one.level = (window.current + float(ahead)) / window.inverse_width;
+    all->push_back(one);
+  }
+}
+
+// All items that are on the device come to the host, those of the ring as items of the current bucket.
+void QueueStorage::bring_to_host() {
+  if (in_lists) recover_prioritized(peek_from(counters.head, 0, nullptr));
+}
+
+// After a stop: all items come to the host. Those in the rings and the spill area count as items of the current bucket.
 void QueueStorage::recover_prioritized(const std::vector<unsigned char> &ring_items) {
   const Window window = Window::unpack(counters.far.window);
   const bool spilled = counters.spilled != 0;
-  const uint64_t in_ring = ring_items.size() / item_bytes, in_lists = counters.far.stored - counters.far.taken_out;
-  std::vector<Prioritized> all;
-  all.reserve(in_ring + std::min(in_lists, blocks * kBlockItems)); // and perhaps some of the list that was open
+  const uint64_t in_ring = ring_items.size() / item_bytes, unopened = counters.far.stored - counters.far.taken_out;
+  std::vector<LeveledItem> all;
+  all.reserve(in_ring + std::min(unopened, blocks * kBlockItems) + prioritized.size()); // and some of the list that was open
   for (uint64_t i = 0; i < ring_items.size(); i += item_bytes) {
-    Prioritized one{};
+    LeveledItem one{};
     std::memcpy(one.item, &ring_items[i], item_bytes);
     one.level = window.current / window.inverse_width;
     all.push_back(one);
   }
-  with_far_items(item_bytes, [&](auto entry) {
-    const unsigned char *at = static_cast<unsigned char *>(far) + far_at().items_at;
-    std::vector<decltype(entry)> entries(std::min(blocks * kBlockItems, kCopiedEntries));
-    auto value = entry.none();
-    for (uint64_t left = blocks * kBlockItems, some; left; left -= some, at += some * sizeof entry) {
-      some = std::min<uint64_t>(left, entries.size());
-      backend.copy(entries.data(), at, some * sizeof entry);
-      for (uint64_t i = 0; i < some; ++i) {
-        Prioritized one{};
-        if (!entries[i].take(&value, &one.level)) continue;
-        std::memcpy(one.item, &value, sizeof value);
-        all.push_back(one);
-      }
-    }
-  });
+  far_memory().read_items(&all);
+  if (spilled) add_spilled_far(&all);
+  all.insert(all.end(), prioritized.begin(), prioritized.end()); // pushed after the stop
   prioritized.swap(all);
-  disordered = false; // all items are here, whatever else fails
-  far_used = ring_used = true;
+  overflow.clear();
+  in_lists = disordered = false; // all items are here, whatever else fails
+  ring_used = true;
   inverse_width = window.inverse_width;
   count_growths();
   if (growths) collapse_rings();

@@ -87,6 +87,7 @@ void QueueStorage::reset_counters() {
   fresh.ran_so_far = counters.ran_so_far;
   fresh.sampled = counters.sampled;
   counters = fresh;
+  in_lists = false;
   level = 0;
   stale = true;
 }
@@ -110,7 +111,7 @@ void QueueStorage::clear() {
 }
 
 void QueueStorage::move_to(uint64_t capacity) {
-  if (has_buckets()) return make_ring(capacity);
+  if (has_buckets()) return bring_to_host(), make_ring(capacity);
   const std::vector<unsigned char> all = peek();
   replace_in(capacity, all.data(), all.size() / item_bytes, level);
 }
@@ -137,6 +138,7 @@ bool QueueStorage::grow(uint64_t total, const std::function<void(uint64_t capaci
 
 bool QueueStorage::ensure_capacity(uint64_t total) {
   if (total > std::max<uint64_t>(size, max_size)) return false;
+  if (has_buckets() && overflow.size() / item_bytes > free_tickets()) bring_to_host();
   const uint64_t kept = overflow.size() / item_bytes, more = total - num_pending() + kept;
   const bool fits = has_buckets() ? total <= size : more <= free_tickets() || add_rings(more);
   if (!fits) return grow(total, [&](uint64_t capacity) { move_to(capacity); });

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "host/backend.h"
+#include "host/far_memory.h"
 #include "host/in_place_recovery.h"
-#include "protocol/far_items.cuh"
 
 namespace atos {
 
@@ -50,7 +50,9 @@ public:
   uint64_t lost = 0, grown = 0;        // items dropped for want of memory; times that the queue grew
   bool disordered = false;             // workers have run, and what they left is not in order yet
 
-  uint64_t num_pending() const { return num_in_rings() + overflow.size() / item_bytes + prioritized.size(); }
+  uint64_t num_pending() const {
+    return num_in_rings() + overflow.size() / item_bytes + prioritized.size() + (in_lists ? counters.untracked : 0);
+  }
   // Whether there are more items than the capacity, for which the queue has to grow before a launch.
   bool over_capacity() const { return !overflow.empty() || (num_pending() > size && (!growths || over_limit())); }
   // Whether there are more than it may have, which ends a launch.
@@ -58,7 +60,7 @@ public:
   uint64_t overhead_bytes() const; // of the device's memory beside the slots
 
   // Reads what is pending, oldest first.
-  std::vector<unsigned char> peek() { return peek_from(counters.head, 0, nullptr); }
+  std::vector<unsigned char> peek();
 
   // Stores items behind those pending, for which the ring has to have space.
   void append(const Pushed &items, uint64_t n);
@@ -67,14 +69,15 @@ public:
   void replace(const unsigned char *items, uint64_t n, uint64_t of_level);
   void clear();
 
-  // Buckets (prioritized.cpp). Between launches all items of a queue that has them are on the host, with their levels.
+  // Buckets (prioritized.cpp). Between launches all items of a queue that has them are on the host, with their levels, but
+  // after a stop: then they stay on the device until something else than a launch asks for them.
   bool has_buckets() const { return buckets != 0; }
   void set_buckets(uint32_t number, double delta);
   void set_buckets_as(const QueueStorage &other);
   void append_prioritized(const unsigned char *items, const double *priorities, uint64_t n);
   void replace_prioritized(const unsigned char *items, const double *priorities, uint64_t n);
-  void read_priorities(double *priorities, uint64_t most) const;
-  float lowest_level() const; // of all items; infinity if there are none
+  void read_priorities(double *priorities, uint64_t most);
+  float lowest_level(); // of all items; infinity if there are none
 
   // Grows to hold `total` items if it has to and may; whether they fit now.
   bool ensure_capacity(uint64_t total);
@@ -104,27 +107,26 @@ public:
 private:
   static constexpr uint64_t kVisitedSlots = 1 << 15; // copied from the device at once after a stop
 
-  // A pending item of a queue with buckets, in order of push.
-  struct Prioritized {
-    unsigned char item[32];
-    float level;
-  };
-  std::vector<Prioritized> prioritized;
+  std::vector<LeveledItem> prioritized; // pending items of a queue with buckets that are on the host, in order of push
+  bool in_lists = false;                // whether there are others on the device, in the ring and in lists
   uint32_t buckets = 0, blocks = 0, directory = 0; // as in FarItems
   double inverse_delta = 1;
   bool adapts = false;
   float inverse_width = 1; // of a bucket, in levels: where the last launch was stopped, or 1
   void *far = nullptr;
-  bool far_used = false;  // whether the memory for far items has to be made empty
-  bool ring_used = false; // and the ring, of items that are in `prioritized` too
+  bool ring_used = false; // whether the ring has items that are in `prioritized` too
 
-  std::vector<Prioritized> in_order() const;
-  FarLayout far_at() const { return far_layout(buckets, blocks, directory, item_bytes); }
-  void add_prioritized(std::vector<Prioritized> *all, const unsigned char *items, const double *priorities, uint64_t n) const;
+  FarMemory far_memory() const { return {backend, far, buckets, blocks, directory, item_bytes}; }
+  std::vector<LeveledItem> in_order() const;
+  float lowest_on_host() const;
+  void add_prioritized(std::vector<LeveledItem> *all, const unsigned char *items, const double *priorities, uint64_t n) const;
   void *make_far(uint64_t capacity);
-  void empty_far();
   void provide_prioritized(Run &run);
-  void put_far(Window window, uint64_t n);
+  void begin_lists(float lowest_elsewhere);
+  bool add_to_device();
+  bool recover_lists_in_place(uint64_t level_end);
+  void add_spilled_far(std::vector<LeveledItem> *all) const;
+  void bring_to_host();
   void recover_prioritized(const std::vector<unsigned char> &ring_items);
 
   const std::unique_ptr<MemorySource> shared; // or null
@@ -149,7 +151,7 @@ private:
   bool grow(uint64_t total, const std::function<void(uint64_t capacity)> &make);
   void replace_in(uint64_t capacity, const unsigned char *items, uint64_t n, uint64_t of_level);
   void provide_for_growth(Run &run);
-  uint64_t num_in_rings() const { return has_buckets() ? 0 : tickets_of(counters.tail) - counters.head; }
+  uint64_t num_in_rings() const { return has_buckets() && !in_lists ? 0 : tickets_of(counters.tail) - counters.head; }
   uint64_t spill_size() const { return spill_bytes / spilled_bytes(item_bytes); }
 
   // The rings and their slots.
@@ -167,7 +169,7 @@ private:
   void collapse_rings();
   uint64_t read_spilled(uint64_t end, unsigned char *beyond);
   void recover(uint64_t level_end, bool claimed_in_order);
-  bool recover_in_place(uint64_t level_end);
+  bool recover_in_place(uint64_t level_end, const std::function<bool()> &lists_stay);
   void recover_aside(uint64_t level_end);
   std::vector<unsigned char> peek_from(uint64_t ticket, uint64_t level_end, uint64_t *of_level);
   uint64_t peek_ring(const RingTickets &ring, uint64_t from, uint64_t level_end, std::vector<unsigned char> *result);

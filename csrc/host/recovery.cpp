@@ -59,7 +59,7 @@ struct QueueStorage::StagedSlots {
 void QueueStorage::note_run() {
   disordered = true;
   prioritized.clear(); // they are on the device
-  ring_used = false;
+  in_lists = ring_used = false;
   level = 0;
 }
 
@@ -100,12 +100,14 @@ void QueueStorage::recover(uint64_t level_end, bool claimed_in_order) {
   const uint64_t dropped = counters.spilled - std::min(counters.spilled, spill_size());
   spill_written |= counters.spilled > 0;
   reserve_staging(kVisitedSlots * slot_bytes);
-  if (has_buckets() || !claimed_in_order || !recover_in_place(level_end)) recover_aside(level_end);
+  const bool in_place = claimed_in_order &&
+                        (has_buckets() ? recover_lists_in_place(level_end) : recover_in_place(level_end, [] { return true; }));
+  if (!in_place) recover_aside(level_end);
   lost += dropped;
   disordered = false;
 }
 
-// Reads the spill area. Items of the tickets from `end` on go to their places in `beyond`; returns how many these are.
+// Reads the spill area. Items of the ring's tickets from `end` on go to their places in `beyond`; returns how many these are.
 uint64_t QueueStorage::read_spilled(uint64_t end, unsigned char *beyond) {
   const uint64_t n = std::min(counters.spilled, spill_size()), bytes = spilled_bytes(item_bytes);
   const unsigned char *area = static_cast<const unsigned char *>(spill);
@@ -117,27 +119,28 @@ uint64_t QueueStorage::read_spilled(uint64_t end, unsigned char *beyond) {
     for (uint64_t i = 0; i < some; ++i) {
       TicketItem one{};
       std::memcpy(&one.ticket, &staging[(i + 1) * bytes - 8], 8);
-      if (one.ticket >= end && one.ticket != kNever) {
+      const bool is_far = is_far_ticket(one.ticket);
+      if (one.ticket >= end && !is_far) {
         std::memcpy(beyond + (one.ticket - end) * item_bytes, &staging[i * bytes], item_bytes);
         ++num_beyond;
         continue;
       }
       std::memcpy(one.item, &staging[i * bytes], item_bytes);
-      found.spilled.push_back(one);
+      (is_far ? found.far : found.spilled).push_back(one);
     }
   }
   return num_beyond;
 }
 
 // False if the rings cannot stay as they are.
-bool QueueStorage::recover_in_place(uint64_t level_end) {
+bool QueueStorage::recover_in_place(uint64_t level_end, const std::function<bool()> &lists_stay) {
   const RingTickets last = last_ring();
   // All items of the tickets from `end` on were spilled, since their slots hold others: perhaps many, which go straight behind.
   const uint64_t end = std::min(last.end, std::max(std::min(counters.head, last.end), last.start) + last.size);
   std::vector<unsigned char> rest;
   rest.reserve((last.end - end) * item_bytes + overflow.size() + mail_bytes);
   rest.resize((last.end - end) * item_bytes);
-  if (read_spilled(end, rest.data()) != last.end - end) return false; // some were lost
+  if (read_spilled(end, rest.data()) != last.end - end || !lists_stay()) return false; // some were lost, or would be
   rings.clear();
   for (unsigned k = 0; k <= last.number; ++k) rings.push_back(ring_of_growth(k));
   StagedSlots staged{*this};
@@ -175,6 +178,13 @@ void QueueStorage::recover_aside(uint64_t level_end) {
   replace(all.data(), all.size() / item_bytes, of_level);
 }
 
+std::vector<unsigned char> QueueStorage::peek() {
+  bring_to_host();
+  std::vector<unsigned char> all = peek_from(counters.head, 0, nullptr);
+  for (const LeveledItem &one : in_order()) all.insert(all.end(), one.item, one.item + item_bytes);
+  return all;
+}
+
 // The items of ready slots in the order of their tickets, from one on, then those that did not fit; *of_level: how many of them
 // have a ticket below `level_end`.
 std::vector<unsigned char> QueueStorage::peek_from(uint64_t ticket, uint64_t level_end, uint64_t *of_level) {
@@ -183,12 +193,11 @@ std::vector<unsigned char> QueueStorage::peek_from(uint64_t ticket, uint64_t lev
   for (unsigned k = 0; k <= growths_of(counters.tail); ++k) slots += first_size << k;
   const uint64_t unfinished = tickets_of(counters.tail) + counters.untracked - counters.finished;
   result.reserve(std::min(unfinished, slots) * item_bytes + overflow.size());
-  if (!has_buckets() || disordered)
+  if (!has_buckets() || disordered || in_lists)
     for (unsigned k = 0; k <= growths_of(counters.tail); ++k)
       earlier += peek_ring(ring_of_growth(k), ticket, level_end, &result);
   if (of_level) *of_level = earlier;
   result.insert(result.end(), overflow.begin(), overflow.end());
-  for (const Prioritized &one : in_order()) result.insert(result.end(), one.item, one.item + item_bytes);
   return result;
 }
 

@@ -78,19 +78,20 @@ template <unsigned bytes> struct FarItems {
   // stop, as when the ring is full.
   ATOS_FUNCTION void begin_block(unsigned list, uint64_t ticket) const {
     if (ticket % kBlockItems) return;
-    uint64_t *word = block_word(list, ticket);
+    uint64_t *word = place_of_block(list, ticket);
     const uint64_t block = load(word) ? kNoBlock : take_block(list + ticket / kBlockItems);
     if (block == kNoBlock) return set_bits(&queue.counters->stop, kStopFull);
-    store(word, tag(ticket) << 32 | block);
+    store(word, block_word(ticket, block));
   }
 
-  // Stores an item under its ticket; if there is no block for it, in the spill area. The one fence orders what the task wrote,
-  // what `count` added and what says that the block is empty.
+  // Stores an item under its ticket; if there is no block for it, in the spill area. A stop for another reason does not keep it
+  // from its place: then every reserved ticket of a list has its item when the workers have left. The one fence orders what the
+  // task wrote, what `count` added and what says that the block is empty.
   ATOS_FUNCTION void put(unsigned list, uint64_t ticket, const Item<bytes> &item, float level) const {
-    FarItem<bytes> *entry = find(list, ticket);
+    FarItem<bytes> *entry = find(list, ticket, kNoBlocks);
     fence();
     if (entry) entry->put(item, level);
-    else queue.spill_one(item, kNever);
+    else queue.spill_one(item, far_ticket(list, ticket));
   }
 
   // Whether there are items in the lists, and the level at which the bucket begins that `open` opens next, as far as is known.
@@ -156,7 +157,7 @@ template <unsigned bytes> struct FarItems {
 
   // The entry of the first ticket of a claimed chunk, whose others follow it. Null if the workers stop.
   ATOS_FUNCTION FarItem<bytes> *entries(const FarChunk &chunk) const {
-    FarItem<bytes> *first = find(chunk.list, chunk.from);
+    FarItem<bytes> *first = find(chunk.list, chunk.from, ~kRun);
     fence(); // what the entries held before is gone
     return first;
   }
@@ -173,7 +174,7 @@ template <unsigned bytes> struct FarItems {
   // After all of a chunk's items were taken: gives its block back if it was the last of that, and counts the chunk as done.
   ATOS_FUNCTION void finish_chunk(const FarChunk &chunk) const {
     fence(); // the entries are empty
-    uint64_t *word = block_word(chunk.list, chunk.from);
+    uint64_t *word = place_of_block(chunk.list, chunk.from);
     const uint64_t block = uint32_t(load(word)), n = chunk.to - chunk.from;
     if (fetch_add(&unread()[block], 0 - n) == n) {
       store(word, 0);
@@ -190,11 +191,6 @@ template <unsigned bytes> struct FarItems {
   ATOS_FUNCTION uint64_t *unread() const { return reinterpret_cast<uint64_t *>(memory + layout().unread_at); }
   ATOS_FUNCTION FarItem<bytes> *items() const { return reinterpret_cast<FarItem<bytes> *>(memory + layout().items_at); }
 
-  // The bits of a level, in the order of levels.
-  static ATOS_FUNCTION uint64_t ordered(float level) {
-    const uint32_t bits = bits_of(level);
-    return bits >> 31 ? ~bits : bits | 0x80000000u;
-  }
   static ATOS_FUNCTION float of_ordered(uint64_t order) {
     const uint32_t bits = uint32_t(order);
     return float_of(bits >> 31 ? bits & 0x7fffffffu : ~bits);
@@ -241,16 +237,10 @@ private:
   }
 
   ATOS_FUNCTION FarLayout layout() const { return far_layout(buckets, blocks, directory, bytes); }
-  ATOS_FUNCTION uint64_t *block_word(unsigned list, uint64_t ticket) const {
+  ATOS_FUNCTION uint64_t *place_of_block(unsigned list, uint64_t ticket) const {
     return &directories()[list * uint64_t(directory) + (ticket / kBlockItems & (directory - 1))];
   }
-  // Says in a directory which of the tickets that share a place a block is for.
-  static ATOS_FUNCTION uint64_t tag(uint64_t ticket) { return uint32_t(ticket / kBlockItems + 1); }
-
-  ATOS_FUNCTION unsigned list_of_bucket(float bucket) const {
-    const int64_t number = fabsf(bucket) < 4e18f ? int64_t(bucket) : 0;
-    return unsigned(uint64_t(number) & (buckets - 1));
-  }
+  ATOS_FUNCTION unsigned list_of_bucket(float bucket) const { return atos::list_of_bucket(bucket, buckets); }
 
   ATOS_FUNCTION void move_window_down(float bucket) const {
     uint64_t seen = load(&state().window);
@@ -262,13 +252,17 @@ private:
     }
   }
 
-  // The entry of a ticket, whose block another push may be about to find; null if the workers stop meanwhile. A fence has to
-  // come before the entry is used.
-  ATOS_FUNCTION FarItem<bytes> *find(unsigned list, uint64_t ticket) const {
+  // Bits of Counters::stop with which a push need not wait for the block of its ticket: whoever was to find it found none, or
+  // is gone.
+  static constexpr uint64_t kNoBlocks = kStopFull | kStopElsewhere | kStopGone;
+
+  // The entry of a ticket, whose block another push may be about to find; null if the workers stop meanwhile for one of these
+  // reasons. A fence has to come before the entry is used.
+  ATOS_FUNCTION FarItem<bytes> *find(unsigned list, uint64_t ticket, uint64_t reasons) const {
     for (Spin spin;; spin.again()) {
-      const uint64_t word = load(block_word(list, ticket));
-      if (word >> 32 == tag(ticket)) return &items()[uint32_t(word) * kBlockItems + ticket % kBlockItems];
-      if (queue.stopped()) return nullptr;
+      const uint64_t word = load(place_of_block(list, ticket));
+      if (word >> 32 == block_tag(ticket)) return &items()[uint32_t(word) * kBlockItems + ticket % kBlockItems];
+      if (load(&queue.counters->stop) & reasons) return nullptr;
     }
   }
 

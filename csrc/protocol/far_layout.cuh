@@ -38,6 +38,32 @@ struct Window {
   ATOS_FUNCTION bool is_near(float level) const { return bucket_of(level) <= current; }
 };
 
+// The list of a bucket of the window, of which there are a power of two.
+ATOS_FUNCTION unsigned list_of_bucket(float bucket, uint32_t buckets) {
+  const int64_t number = fabsf(bucket) < 4e18f ? int64_t(bucket) : 0;
+  return unsigned(uint64_t(number) & (buckets - 1));
+}
+
+// The bits of a level, in the order of levels.
+ATOS_FUNCTION uint64_t ordered(float level) {
+  const uint32_t bits = bits_of(level);
+  return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+
+// What a directory says which block a ticket is in: the upper half of the word tells which of the tickets that share its place.
+ATOS_FUNCTION uint64_t block_tag(uint64_t ticket) { return uint32_t(ticket / kBlockItems + 1); }
+ATOS_FUNCTION uint64_t block_word(uint64_t ticket, uint64_t block) { return block_tag(ticket) << 32 | block; }
+
+// The ticket of a far item in the spill area, which found no block: its list and its ticket there. No ticket of a ring has the
+// highest bit.
+constexpr unsigned kListShift = 52;
+ATOS_FUNCTION uint64_t far_ticket(unsigned list, uint64_t ticket) {
+  return uint64_t(1) << 63 | uint64_t(list) << kListShift | ticket;
+}
+ATOS_FUNCTION bool is_far_ticket(uint64_t ticket) { return ticket >> 63; }
+ATOS_FUNCTION unsigned list_of_ticket(uint64_t ticket) { return unsigned(ticket >> kListShift) & 2047; }
+ATOS_FUNCTION uint64_t ticket_in_list(uint64_t ticket) { return ticket & ((uint64_t(1) << kListShift) - 1); }
+
 // An entry of a list: an item and its level, which says that the item is there. It shares a word with a 4-byte item. An item of
 // 8 bytes is written and read together with it, where there is such an access: two fences less.
 template <unsigned bytes> struct FarItem {

@@ -17,7 +17,7 @@
 
 namespace atos {
 
-// An item of the spill area: its ticket, whose slot it found occupied, or kNever if it had none.
+// An item of the spill area: its ticket, whose slot it found occupied, or that of a far item without a block (far_layout.cuh).
 template <unsigned bytes> struct SpilledItem {
   Item<bytes> item;
   uint64_t ticket;

@@ -156,6 +156,181 @@ template <unsigned bytes> void left_at_any_moment() {
         runs, in_place, same_order, levels);
 }
 
+// Workers of a queue with buckets, who leave at any moment: far items stay in their lists on the device, while other runs and pushes
+// from the host come, until something asks for them.
+template <unsigned bytes> struct ListSimulation {
+  struct Worker : Hand {
+    FarChunk chunk{};
+    uint64_t taken = 0;
+    bool has_chunk = false;
+  };
+  static constexpr uint64_t kDrain = 1 << 24; // steps
+  Random random;
+  QueueStorage storage;
+  std::map<uint64_t, float> pending; // levels of items
+  std::map<uint64_t, bool> was_near;
+  uint64_t next_value = 1, finished = 0, in_place = 0;
+
+  ListSimulation(uint64_t seed, uint64_t capacity) : random(seed), storage(ATOS_CPU, capacity, bytes) {
+    storage.max_size = capacity << seed % 3 * 4;
+    storage.set_buckets(2u << seed % 3, seed % 2 ? 1 : 0);
+  }
+
+  static uint64_t value_of(const Item<bytes> &item) {
+    uint64_t value = 0;
+    std::memcpy(&value, &item, std::min(bytes, 8u));
+    return value;
+  }
+  float any_level() { return float(random.below(40)) / 2; }
+
+  void push(const FarItems<bytes> &far, Worker &worker, uint64_t value, float level) {
+    const Item<bytes> item = Simulation<bytes>::item_of(value);
+    pending[value] = level;
+    const Window window = far.window();
+    if (window.is_near(level)) {
+      was_near[value] = true;
+      worker.producer.reserve(far.queue, 1);
+      far.queue.publish(worker.producer.ring, worker.producer.base, item);
+      return;
+    }
+    far.count(1);
+    const unsigned list = far.list_of(level, window);
+    const uint64_t ticket = far.reserve(list, 1);
+    far.begin_block(list, ticket);
+    far.put(list, ticket, item, level);
+  }
+
+  void run_near(const QueueRef<bytes> &queue, Worker &worker) {
+    Consumer &its = worker.consumer;
+    if (!its.claimed) its.claim(queue, 1 + random.below(4));
+    its.look_for_ring(queue, load(&queue.counters->tail));
+    while (its.is_past_ring(its.first)) its.next_ring(queue), its.look_for_ring(queue, load(&queue.counters->tail));
+    const Place place = its.ring.at(its.first);
+    Slot<bytes> &slot = its.ring.template slot<bytes>(place.index);
+    typename Slot<bytes>::Seen seen{};
+    if (!slot.is_ready(place.sequence, seen)) return;
+    CHECK(pending.erase(value_of(slot.get(seen))), "an item ran twice");
+    slot.release(place.sequence);
+    ++its.first, --its.claimed, ++finished;
+  }
+
+  void move_far(const FarItems<bytes> &far, Worker &worker) {
+    if (!worker.has_chunk) {
+      if (!far.claim_chunk(&worker.chunk) && !(far.can_open() && far.open(100, 2, kFarChunk) && far.claim_chunk(&worker.chunk))) return;
+      worker.has_chunk = true, worker.taken = 0;
+    }
+    const uint64_t there = worker.chunk.to - worker.chunk.from;
+    FarItem<bytes> *const entries = far.entries(worker.chunk);
+    for (uint64_t most = random.below(2) ? there : random.below(20); entries && most && worker.taken < there; --most, ++worker.taken) {
+      Item<bytes> item;
+      float level;
+      if (!far.take(&entries[worker.taken], &item, &level)) break;
+      ++finished; // the task that pushes the item
+      push(far, worker, value_of(item), level);
+    }
+    if (worker.taken < there) return;
+    far.finish_chunk(worker.chunk);
+    worker.has_chunk = false;
+  }
+
+  // A run of so many steps, or until nothing is left.
+  void run(uint64_t steps) {
+    const bool drains = steps == kDrain;
+    atos_launch launch{};
+    launch.persistent = launch.buckets = 1;
+    Run run(launch, nullptr, bytes, &storage.counters);
+    run.kernel.workers = 3;
+    run.kernel.fetch = 4;
+    if (storage.over_capacity() && !storage.ensure_capacity(storage.num_pending())) {
+      storage.move_to(pending.size());
+      storage.max_size = pending.size();
+    }
+    storage.provide(run);
+    CHECK(storage.num_pending() == pending.size(), "%" PRIu64 " items are provided in place of %zu", storage.num_pending(), pending.size());
+    for (const auto &[value, level] : pending) was_near[value] |= Window::unpack(storage.counters.far.window).is_near(level);
+    Counters &counters = *static_cast<Counters *>(run.kernel.counters);
+    counters = storage.counters;
+    finished = 0;
+    const QueueRef<bytes> queue = queue_of<bytes>(run.kernel);
+    const FarItems<bytes> far{queue, static_cast<unsigned char *>(run.kernel.far), run.kernel.buckets, run.kernel.blocks, run.kernel.directory};
+    std::vector<Worker> workers(3);
+    for (Worker &worker : workers) worker.consumer.begin(queue), worker.producer.begin(queue);
+    for (; steps && !queue.stopped() && !(drains && pending.empty()); --steps) {
+      Worker &worker = workers[random.below(workers.size())];
+      const uint64_t what = random.below(drains ? 5 : 8);
+      if (what < 3) move_far(far, worker);
+      else if (what < 5) run_near(queue, worker);
+      else if (random.below(30)) push(far, worker, next_value++, any_level());
+      else
+        for (int k = 0; k < 1500; ++k) push(far, worker, next_value++, any_level()); // more than a block has
+    }
+    if (drains) CHECK(steps || queue.stopped(), "%zu items are left, %" PRIu64 " near and %" PRIu64 " far ones are said to be, %" PRIu64 " chunks", pending.size(), tickets_of(counters.tail) - counters.head, counters.far.stored - counters.far.taken_out, counters.far.left);
+    if (drains && pending.empty()) { // each block is free, or the last one of a list
+      uint64_t there = 0;
+      for (uint64_t block = 0; block < run.kernel.blocks; ++block) there += far.free_blocks()[block / 64] >> block % 64 & 1;
+      for (unsigned list = 0; list <= run.kernel.buckets; ++list) there += far.lists()[list].tail % kBlockItems != 0;
+      CHECK(there == run.kernel.blocks, "%" PRIu64 " of %u blocks are there", there, run.kernel.blocks);
+    }
+    for (const Worker &worker : workers)
+      if (worker.consumer.claimed) queue.leave_tickets(worker.consumer.first);
+    counters.finished += finished;
+    set_bits(&counters.stop, kStopAsked);
+    const bool spilled = counters.spilled != 0;
+    storage.counters = counters;
+    storage.note_run();
+    storage.recover_pending(run);
+    in_place += storage.counters.untracked != 0; // else all items are on the host
+    if (spilled) // without their levels
+      for (const auto &each : pending) was_near[each.first] = true;
+    CHECK(storage.num_pending() == pending.size(), "%" PRIu64 " items are pending, and should be %zu", storage.num_pending(), pending.size());
+  }
+
+  void push_from_host(uint64_t n) {
+    if (!storage.ensure_capacity(storage.num_pending() + n)) return;
+    for (; n; --n) {
+      const Item<bytes> item = Simulation<bytes>::item_of(next_value);
+      const double level = pending[next_value++] = any_level();
+      storage.append_prioritized(reinterpret_cast<const unsigned char *>(&item), &level, 1);
+    }
+  }
+
+  void check_items() {
+    const std::vector<unsigned char> items = storage.peek();
+    std::vector<double> priorities(items.size() / bytes);
+    storage.read_priorities(priorities.data(), priorities.size());
+    std::map<uint64_t, bool> seen;
+    for (size_t k = 0; k < priorities.size(); ++k) {
+      uint64_t value = 0;
+      std::memcpy(&value, &items[k * bytes], std::min(bytes, 8u));
+      CHECK(pending.count(value) && !seen[value], "item %" PRIu64 " is there twice, or was taken before", value);
+      seen[value] = true;
+      CHECK(was_near[value] || priorities[k] == double(pending[value]), "item %" PRIu64 " has the priority %g in place of %g", value, priorities[k], double(pending[value]));
+      pending[value] = float(priorities[k]);
+    }
+    CHECK(seen.size() == pending.size(), "%zu items in place of %zu", seen.size(), pending.size());
+  }
+};
+
+template <unsigned bytes> void left_in_lists_at_any_moment() {
+  uint64_t runs = 0, in_place = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    ListSimulation<bytes> its(seed, 3000 + seed % 2 * 9000);
+    its.push_from_host(its.random.below(3000));
+    for (int stops = 0; stops < 8; ++stops, ++runs) {
+      its.run(its.random.below(stops % 2 ? 300 : 30));
+      if (its.random.below(2)) its.push_from_host(its.random.below(10) ? its.random.below(300) : 2500);
+      if (!its.random.below(4)) its.check_items();
+    }
+    if (its.random.below(2)) its.check_items();
+    for (int turns = 0; !its.pending.empty(); ++turns) {
+      CHECK(turns < 100, "%zu items are left", its.pending.size());
+      its.run(ListSimulation<bytes>::kDrain);
+    }
+    in_place += its.in_place;
+  }
+  CHECK(in_place > runs / 3, "of %" PRIu64 " recoveries %" PRIu64 " may have been in place", runs, in_place);
+}
+
 // More items with priorities than are copied at once; no worker takes any.
 template <unsigned bytes> void prioritized_items_come_back() {
   constexpr uint64_t kItems = 100000;
@@ -187,6 +362,9 @@ template <unsigned bytes> void prioritized_items_come_back() {
 TEST(prioritized_items_of_4_bytes_come_back) { prioritized_items_come_back<4>(); }
 TEST(prioritized_items_of_8_bytes_come_back) { prioritized_items_come_back<8>(); }
 TEST(prioritized_items_of_32_bytes_come_back) { prioritized_items_come_back<32>(); }
+TEST(lists_of_4_bytes_are_recovered_at_any_moment) { left_in_lists_at_any_moment<4>(); }
+TEST(lists_of_8_bytes_are_recovered_at_any_moment) { left_in_lists_at_any_moment<8>(); }
+TEST(lists_of_32_bytes_are_recovered_at_any_moment) { left_in_lists_at_any_moment<32>(); }
 TEST(items_of_4_bytes_are_recovered_at_any_moment) { left_at_any_moment<4>(); }
 TEST(items_of_8_bytes_are_recovered_at_any_moment) { left_at_any_moment<8>(); }
 TEST(items_of_32_bytes_are_recovered_at_any_moment) { left_at_any_moment<32>(); }

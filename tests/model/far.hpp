@@ -42,7 +42,7 @@ struct FarMemory {
       for (unsigned k = 0; k < kEntryWords; ++k) set(entry(i, k), atos::kEmpty);
   }
 
-  // Puts items into the list of those beyond the window, whose current bucket is given. `used`: whether the memory may have some.
+  // Puts items into the lists of their buckets, in a window whose current bucket is given. `used`: whether the memory may have some.
   void provide(Counters &c, uint64_t &untracked, float current, const std::vector<Entry> &far, bool used) {
     for (uint64_t *zero : {&c.chunks, &c.left, &c.busy, &c.list, &c.begin, &c.end, &c.chunk_shift, &c.opened, &c.again, &c.taken_out,
                            &c.last_beyond, &c.passed, &c.inside, &c.beyond, &c.misplaced})
@@ -51,21 +51,24 @@ struct FarMemory {
     if (bounds.devices) set(c.next, atos::bits_of(current));
     set(c.adapts, bounds.adapts);
     set(c.stored, far.size());
-    const auto lower = [](const Entry &a, const Entry &b) { return a.level < b.level; };
-    const auto least = std::min_element(far.begin(), far.end(), lower);
-    set(c.least, far.empty() ? atos::kEmpty : atos::FarItems<BYTES>::ordered(float(least->level)));
+    set(c.least, atos::kEmpty);
     if (used || !far.empty()) empty();
-    for (unsigned i = 0; i < far.size(); ++i) {
-      const uint64_t level_bits = atos::bits_of(float(far[i].level));
-      set(entry(i, 0), far[i].item);
-      set(entry(i, kEntryWords - 1), BYTES == 4 ? level_bits << 32 | far[i].item : level_bits);
+    uint64_t block = 0;
+    for (unsigned list = 0; list <= bounds.buckets; ++list) {
+      uint64_t ticket = 0;
+      for (const Entry &each : far) {
+        const float level = float(each.level);
+        if ((level - current < float(bounds.buckets) ? atos::list_of_bucket(level, bounds.buckets) : bounds.buckets) != list) continue;
+        const uint64_t place = list * directory() + ticket / atos::kBlockItems, level_bits = atos::bits_of(level);
+        if (ticket % atos::kBlockItems == 0) set(word(layout().directory_at, place), atos::block_word(ticket, block++));
+        const unsigned number = unsigned((block - 1) * atos::kBlockItems + ticket++ % atos::kBlockItems);
+        set(entry(number, 0), each.item);
+        set(entry(number, kEntryWords - 1), BYTES == 4 ? level_bits << 32 | each.item : level_bits);
+        if (list == bounds.buckets) set(c.least, std::min(now(c.least), atos::ordered(level)));
+      }
+      set(tail(list), ticket);
     }
-    set(tail(bounds.buckets), far.size());
-    const atos::FarLayout at = layout();
-    uint64_t blocks = 0;
-    for (; blocks * atos::kBlockItems < far.size(); ++blocks)
-      set(word(at.directory_at, bounds.buckets * directory() + blocks), (blocks + 1) << 32 | blocks);
-    set(word(at.free_at, 0), now(word(at.free_at, 0)) >> blocks << blocks);
+    set(word(layout().free_at, 0), now(word(layout().free_at, 0)) >> block << block);
     set(untracked, far.size());
   }
 
@@ -75,6 +78,24 @@ struct FarMemory {
     for (unsigned i = 0; i < entries(); ++i)
       if (now(entry(i, kEntryWords - 1)) != atos::kEmpty) all.push_back(unsigned(now(entry(i, 0))));
     return all;
+  }
+
+  // After a stop for which no item was spilled, lists stay as they are (FarMemory::read_lists): each item that nobody has claimed
+  // is in the entry of its ticket, whose block is known.
+  void check_lists(const Counters &c) {
+    const uint64_t chunks = now(c.chunks) > atos::kChunkBias ? now(c.chunks) - atos::kChunkBias : 0, shift = now(c.chunk_shift);
+    for (unsigned list = 0; list <= bounds.buckets; ++list) {
+      uint64_t ticket = now(head(list));
+      if (chunks && now(c.list) == list)
+        ticket = std::max(now(c.begin), (((now(c.end) - 1) >> shift) + 1 - chunks) << shift);
+      for (; ticket < now(tail(list)); ++ticket) {
+        const uint64_t place = ticket / atos::kBlockItems & (directory() - 1);
+        const uint64_t word = now(this->word(layout().directory_at, list * directory() + place));
+        const unsigned number = unsigned(uint32_t(word) * atos::kBlockItems + ticket % atos::kBlockItems);
+        if (word >> 32 != atos::block_tag(ticket)) fail("a ticket of a list has no block");
+        else if (now(entry(number, kEntryWords - 1)) == atos::kEmpty) fail("a ticket of a list has no item");
+      }
+    }
   }
 
   // At the end of a launch: nothing is left, and every block is free or has room for more.

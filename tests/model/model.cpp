@@ -177,7 +177,7 @@ void provide(const std::vector<unsigned> &nodes, bool far_used) {
 
 // The host looks for what was claimed and not taken from the lowest ticket on that a worker has told of.
 void check_left(uint64_t ticket) {
-  if (!bounds.buckets && ticket < now(world.counters.head) && ticket < now(world.counters.first_left))
+  if (ticket < now(world.counters.head) && ticket < now(world.counters.first_left))
     model::fail("an item is left under a ticket that nobody has told of");
 }
 
@@ -228,6 +228,7 @@ bool recover_pending() {
   std::vector<unsigned> all = peek(&of_level);
   for (unsigned v : world.far.peek()) all.push_back(v);
   const uint64_t spilled = now(world.counters.spilled);
+  if (bounds.buckets && !spilled) world.far.check_lists(world.counters.far);
   if (spilled > kSpill) model::fail("the spill area of the model is too small");
   for (unsigned k = 0; k < spilled; ++k) all.push_back(unsigned(now(world.spill[k])));
   check_pending(all);

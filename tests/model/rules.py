@@ -520,7 +520,18 @@ BROKEN = {
         caught_in="far items, large",
     ),
     "an item that has no block is spilled": Rule(
-        in_queue(r"else queue\.spill_one\(item, kNever\);", ""), caught_in="far items, few blocks", found=LOST
+        in_queue(r"else queue\.spill_one\(item, far_ticket\(list, ticket\)\);", ""),
+        caught_in="far items, few blocks",
+        found=LOST,
+    ),
+    "a far item has its place also in a stop": Rule(
+        in_queue(r"find\(list, ticket, kNoBlocks\);", "find(list, ticket, ~kRun);"),
+        in_queue(r"else queue\.spill_one\(item, far_ticket\(list, ticket\)\);", ""),
+        caught_in="far items, stopped by a task",
+        found="a ticket of a list has no item",
+    ),
+    "a push waits for no block that nobody finds": Rule(
+        in_queue(r"kNoBlocks = kStopFull \|", "kNoBlocks ="), caught_in="far items, few blocks", found=STUCK
     ),
     "who finds no block asks for a stop": Rule(
         in_queue(r"return set_bits\(&queue\.counters->stop, kStopFull\);", "return;"),

@@ -300,6 +300,14 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "far items from the host": {"workers": 2, "children": "0,0", "seeds": 2, "buckets": 2, "levels": "0,1"},
     "far items, lower ones later": {"workers": 2, "children": "1,1,0", "capacity": 3, "buckets": 2, "levels": "1,3,0"},
     "far items, stopped from outside": {"workers": 2, "children": "1,0", "buckets": 2, "levels": "0,1", "stops": 1},
+    "far items, stopped by a task": {
+        "workers": 2,
+        "children": "1,1,0,0",
+        "seeds": 2,
+        "buckets": 2,
+        "levels": "0,0,1,1",
+        "halts": 1,
+    },
     "far items, adapting": {"workers": 2, "children": "1,0", "buckets": 2, "levels": "0,1", "adapts": 1},
     "far items, local items": {
         "workers": 2,

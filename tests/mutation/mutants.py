@@ -717,8 +717,8 @@ HOST = {
     "C02": Mutant(
         "host/recovery.cpp",
         "a level is not forgotten after a run",
-        "  ring_used = false;\n  level = 0;",
-        "  ring_used = false;",
+        "  in_lists = ring_used = false;\n  level = 0;",
+        "  in_lists = ring_used = false;",
     ),
     "C03": Mutant("host/launch.cpp", "lost is reported again", "storage.lost = 0;"),
     "C04": Mutant(
@@ -1304,7 +1304,9 @@ FAR = {
         "store(&state().misplaced, misplaced);",
         "",
     ),
-    "F13": Mutant("protocol/far_items.cuh", "without a block an item is lost", "else queue.spill_one(item, kNever);", ""),
+    "F13": Mutant(
+        "protocol/far_items.cuh", "without a block an item is lost", "else queue.spill_one(item, far_ticket(list, ticket));", ""
+    ),
     "F14": Mutant(
         "protocol/far_items.cuh",
         "without a block nobody stops",
@@ -1325,17 +1327,45 @@ FAR = {
         "store(&item[0], value.word[i]);",
     ),
     "F18": Mutant("protocol/far_items.cuh", "the first tickets of a list come again", "store(&lists()[list].head, begin + n);"),
-    "F19": Mutant("host/prioritized.cpp", "far items of the host are not unfinished", "counters.untracked = num_far;"),
-    "F20": Mutant("host/prioritized.cpp", "lists are not made empty", "if (far_used || num_far) empty_far();"),
-    "F21": Mutant("host/prioritized.cpp", "blocks of the host's items are free", "block = used; block", "block = 0; block"),
+    "F19": Mutant("host/prioritized.cpp", "far items of the host are not unfinished", "counters.untracked += num_far;"),
+    "F20": Mutant("host/prioritized.cpp", "lists are not made empty", "far_memory().empty();"),
+    "F21": Mutant("host/far_memory.cpp", "blocks of the host's items are free", "free &= free - 1;"),
     "F22": Mutant(
-        "host/prioritized.cpp",
+        "host/far_memory.cpp",
         "far items are not recovered",
         "if (!entries[i].take(&value, &one.level)) continue;",
         "continue;",
     ),
     "F44": Mutant(
-        "host/prioritized.cpp", "far items behind the first thousands are lost", "done += std::exchange(some, 0);", "some = 0;"
+        "host/far_memory.cpp",
+        "far items of the host's first blocks are lost",
+        "store(run), run.first = place;",
+        "run.entries.clear(), run.first = place;",
+    ),
+    "F45": Mutant(
+        "host/far_memory.cpp", "what nobody claimed of an open list is lost", "its->lists[its->open].head = its->unclaimed;"
+    ),
+    "F46": Mutant(
+        "host/far_memory.cpp",
+        "the blocks of claimed chunks are lost",
+        "its.free_blocks[block / 64] |= uint64_t(1) << block % 64;",
+    ),
+    "F47": Mutant(
+        "host/far_memory.cpp",
+        "the rest of a claimed block never becomes free",
+        "its.unread[block] = end <= its.unclaimed ? kBlockItems : end - its.unclaimed;",
+    ),
+    "F48": Mutant(
+        "host/far_memory.cpp",
+        "items that came to the host stay in their chunk",
+        "backend.fill(memory + at.items_at + entry_at(word, from) * entry_words * 8, &ones, 8, n * entry_words);",
+    ),
+    "F49": Mutant(
+        "host/far_memory.cpp",
+        "a list is cut before a block that came too late",
+        "if (word) return false; // a block that came too late",
+        "(void)word;",
+        RARE + "a block would have to become free while the last workers leave",
     ),
     "F23": Mutant(
         "host/prioritized.cpp",
@@ -1603,8 +1633,7 @@ RECOVERY = {
     "E07": Mutant(
         "host/in_place_recovery.h",
         "a spilled item without a slot amid others",
-        "if (its.ticket == kNever || !finds_its_slot(its.ticket)) return false;",
-        "if (its.ticket == kNever) return false;",
+        "if (!finds_its_slot(its.ticket)) return false;",
     ),
     "E08": Mutant(
         "host/in_place_recovery.h",
