@@ -16,5 +16,5 @@ def warn_deprecated(old: str, new: str) -> None:
     frame, level = sys._getframe(), 1
     while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
         frame, level = frame.f_back, level + 1
-    message = f"write {new} in place of {old}, which works in this release for the last time"
+    message = f"write {new} in place of {old}; this release is the last one that takes the old form"
     warnings.warn(message, DeprecationWarning, stacklevel=level)

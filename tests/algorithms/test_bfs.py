@@ -341,7 +341,7 @@ def test_kernels_spill_next_to_nothing(worker: str) -> None:
 def test_the_old_name_of_a_direction_warns():
     graph = atos.generate.road(4, 1.0, device="cpu")
     for where in (graph, graph.partition(["cpu", "cpu:1"])):
-        with pytest.warns(DeprecationWarning, match='^write direction="auto" in place of direction="switch", which') as seen:
+        with pytest.warns(DeprecationWarning, match='^write direction="auto" in place of direction="switch"; this') as seen:
             found = atos.bfs(where, 0, direction="switch")
         assert [each.filename for each in seen] == [__file__]
         assert found.depth.to_numpy().tolist() == atos.bfs(graph, 0).depth.to_numpy().tolist()

@@ -90,9 +90,9 @@ def test_an_old_option_does_what_the_experiment_does(name):
     for _ in range(2):  # the second one finds what was checked
         old, seen = warnings_of(lambda: queue.prepare(nothing, **options))
         assert old._plan is new._plan
-        value, last = f"{name}={OLD[name]}", "which works in this release for the last time"
+        value, last = f"{name}={OLD[name]}", "this release is the last one that takes the old form"
         assert [str(each.message) for each in seen] == [
-            f"write experiment=atos.Experiment({value}) in place of {value}, {last}"
+            f"write experiment=atos.Experiment({value}) in place of {value}; {last}"
         ]
     assert options == {name: OLD[name]}
 
@@ -102,7 +102,7 @@ def test_old_options_beside_an_experiment():
     given = atos.Experiment(push_buffer=0, local_items=3)
     old, seen = warnings_of(lambda: queue.prepare(nothing, experiment=given, local_items=4, counters=True))
     written = (
-        "experiment=atos.Experiment(local_items=4, push_buffer=0, counters=True) in place of local_items=4, counters=True,"
+        "experiment=atos.Experiment(local_items=4, push_buffer=0, counters=True) in place of local_items=4, counters=True;"
     )
     assert written in str(seen[0].message)
     assert old._plan.config.experiment == atos.Experiment(push_buffer=0, local_items=4, counters=True)
