@@ -121,6 +121,7 @@ from .models.learning.manifold_ranking import verify_manifold_ranking as verify_
 from .models.learning.manifold_ranking import verify_multimodal as verify_multimodal
 from .models.learning.spmm import spmm as spmm
 from .models.learning.spmm import verify_spmm as verify_spmm
+from .runtime.experiment import Experiment as Experiment
 from .runtime.launch import PreparedLaunch as PreparedLaunch
 from .runtime.launch_options import LaunchOptions as LaunchOptions
 from .runtime.queue import Queue as Queue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,9 +16,9 @@ from ..graph.csr import CSR
 from ..graph.graph_arrays import check_graph
 from ..graph.host_partition import HostPartition
 from ..graph.partition import Partition
-from ..runtime.launch_options import LaunchOptions
+from ..runtime.launch_options import check_launch_options
 from ..support.splitmix64 import splitmix64
-from ..support.validation import as_host_array, check_int, check_option_names, list_parameters
+from ..support.validation import as_host_array, check_int, list_parameters
 
 __all__ = [
     "check_call",
@@ -72,7 +71,7 @@ def check_call(
         check_graph(graph)
     name = algorithm.__name__
     if options:
-        check_option_names(name, options, _options_of(algorithm))
+        check_launch_options(name, options, list_parameters(algorithm))
     if rounds and not options.get("barrier", True):
         raise LaunchConfigError(f"{name} proceeds in rounds, which take barriers (got barrier=False); leave it out")
     if rounds:
@@ -85,12 +84,6 @@ def check_no_each_round(name: str, options: Mapping[str, Any]) -> None:
     """Raise if a function between rounds is given to an algorithm that has its own."""
     if options.get("each_round") is not None:
         raise LaunchConfigError(f"{name} has a function between rounds of its own (got each_round); leave it out")
-
-
-@functools.cache
-def _options_of(algorithm: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the options of an algorithm and of its launches; kept, since a signature takes long to read."""
-    return (*list_parameters(algorithm), *LaunchOptions.__annotations__)
 
 
 def check_sources(sources: ArrayLike, num_vertices: int, name: str = "sources") -> NDArray[Any]:

@@ -21,6 +21,7 @@ from ..errors import LaunchTimeoutError
 from ..operators.edge_map import THREAD_MAX_DEGREE
 from ..operators.ranges import range_items
 from ..operators.row_map import row_items
+from ..runtime.experiment import join_experiments
 from ..runtime.launch import PreparedLaunch
 from ..runtime.launch_arguments import Arguments
 from ..runtime.launch_options import LaunchOptions
@@ -104,7 +105,7 @@ class LaunchSequence:
             launch = self._prepared(self._kept, task, args, worker, defaults, overrides)
             self.runs.append(launch._run(begin, launch._filled))
             return
-        options: LaunchOptions = {**defaults, **self.options, **overrides}
+        options = self._join(defaults, overrides)
         if self.end is not None:
             left = self.end - time.monotonic()
             if left <= 0 and (queue.ownership is None or queue.ownership.group is None):
@@ -116,6 +117,13 @@ class LaunchSequence:
             if self.end is None or error.stuck:
                 raise
             raise self._over(error.pending) from error
+
+    def _join(self, defaults: LaunchOptions, overrides: LaunchOptions) -> LaunchOptions:
+        """Return the options of a launch, with an experiment of the user's in which `defaults` fill what it leaves open."""
+        options: LaunchOptions = {**defaults, **self.options, **overrides}
+        if "experiment" in defaults:
+            options["experiment"] = join_experiments(defaults["experiment"], self.options.get("experiment"))
+        return options
 
     def _prepared(
         self,
@@ -131,7 +139,7 @@ class LaunchSequence:
         found = kept.prepared.get(key)
         if found is not None:
             return found._with(*args)
-        options: LaunchOptions = {**defaults, **self.options, **overrides}
+        options = self._join(defaults, overrides)
         launch = self.queue.prepare(task, *args, worker=self.worker or worker, **options)
         kept.prepared[key] = template = launch._with(*args)
         template._forget_arguments()
@@ -237,7 +245,7 @@ class _Recorder(LaunchSequence):
     ) -> None:
         """Record a launch."""
         queue = self.queue if on is None else on
-        plan = LaunchPlan(queue, self.worker or worker, task, {**defaults, **self.options, **overrides})
+        plan = LaunchPlan(queue, self.worker or worker, task, self._join(defaults, overrides))
         if len(plan.tasks) > 1:
             self._have_kinds.add(id(queue))
         launched = launchable(plan.tasks, with_kinds=id(queue) in self._have_kinds)

@@ -24,6 +24,7 @@ from ..support.not_copied import NotCopied
 from ..support.validation import check_option_names, check_timeout
 from .callbacks import run_handlers, start_callback, thread_launch
 from .core_queue import Form, is_replaced
+from .experiment import OLD_OPTIONS, Experiment, take_old_options
 from .host_rounds import run_by_rounds
 from .launch_arguments import Arguments
 from .launch_errors import LaunchedQueue, check_end
@@ -38,7 +39,8 @@ from .trace import trace_of
 __all__ = ["PreparedLaunch", "launch_once"]
 
 _SAMPLE_WORDS = ffi.sizeof("atos_sample") // 8
-_LASTING = {bool, int, float, str, NoneType, FunctionType}  # types of values that can be kept; a program keeps functions too
+# Types of values that can be kept; a program keeps functions too.
+_LASTING = {bool, int, float, str, NoneType, FunctionType, Experiment}
 _LAUNCH, _WORDS, _STATS = map(ffi.typeof, ("atos_launch *", "uint64_t[]", "atos_stats *"))  # parsed once
 
 
@@ -87,6 +89,8 @@ class PreparedLaunch(NotCopied):
     ) -> None:
         self._began = time.perf_counter()
         self._queue, self._args, self._mailbox = queue, args, mailbox
+        if not OLD_OPTIONS.isdisjoint(options):
+            take_old_options(options)
         self._timeout = options.get("timeout")
         if self._timeout is not None:  # of which there are many values
             check_timeout(self._timeout)
@@ -323,7 +327,7 @@ def _report(
         registers=getattr(program.code, "registers", 0),
         devices=devices,
     )
-    if config.counters:
+    if config.experiment.counters:
         for name in COUNTED:
             setattr(found, name, getattr(stats.sharing, name))
     return found

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
-
-import numpy as np
 
 from ..compile.task import Task
 from ..core.devices import Device
@@ -16,14 +14,13 @@ from ..core.devices import device as device_of
 from ..core.library import lib
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from ..support.validation import check_bool, check_float, check_int, check_option_names
+from .experiment import MAX_FETCH_SIZE, Experiment, check_experiment, take_old_options
 from .progress import check_progress
 
-__all__ = ["LaunchConfig", "LaunchOptions"]
+__all__ = ["LaunchConfig", "LaunchOptions", "check_launch_options"]
 
 _DEFAULT_FETCH_SIZE = {"thread": 1, "warp": 32, "cta": 128}
 _DEFAULT_THREADS = 256
-_MAX_FETCH_SIZE = 4096
-_MAX_PUSH_BUFFER = 1 << 16
 
 
 class LaunchOptions(TypedDict, total=False):
@@ -57,17 +54,6 @@ class LaunchOptions(TypedDict, total=False):
     shared_memory : int
         Bytes of scratch for each worker, up to what a multiprocessor has, and 1 MiB; needed by tasks that take
         ``worker.scratch(dtype)`` without a number of elements.
-    local_items : bool or int
-        Whether a warp or CTA worker runs some of the items that it has pushed itself, without the queue, or how many of each
-        step at most: up to `fetch_size`, and by default (True) half of that and one. On the CPU items of a queue with
-        priorities may stay, by default all. In other launches, such as with barriers, none do.
-    work_sharing : bool
-        Whether all workers help with the iterations of a long item, on a GPU, and a worker gives some of the items that it
-        would keep to idle ones. On by default. This option and the ones beside it are for comparisons, and measurements of
-        your own: the defaults are best as a rule.
-    push_buffer : int, optional
-        Items that a worker gathers before it adds them to the queue together, up to 65,536; by default as many as fit in 8 KiB
-        for CTAs, and in 1 KiB otherwise. With 0 each push goes to the queue by itself; with ``buckets`` 0 counts as 1.
     streams : int, optional
         Kernels of a discrete launch without barriers that run side by side on a GPU, from 1 to 32; by default 4.
     stream : int or object, optional
@@ -82,9 +68,6 @@ class LaunchOptions(TypedDict, total=False):
         there is no limit.
     trace : float, optional
         Microseconds between samples of the run, for `LaunchStats.trace`; by default none are taken.
-    counters : bool
-        Whether the statistics tell how workers shared their work: `LaunchStats.local_items` and the three after it. By default
-        they do not, and a GPU runs a kernel that does not count.
     progress : bool or callable
         True shows a bar on stderr while the launch runs, tqdm's if that is installed. A function is called instead, some
         50 times a second, in the thread of the launch, as ``progress(tasks_run, rate, waiting)``: the tasks that this
@@ -93,6 +76,8 @@ class LaunchOptions(TypedDict, total=False):
     debug : bool, optional
         Whether to check every index, division and cast to an integer type in the task, and its asserts; slower. By default
         what the environment variable ``ATOS_DEBUG`` says: 1 or 0.
+    experiment : Experiment, optional
+        What workers keep, share, gather and count, for measurements of what that is worth; by default what is best as a rule.
 
     Examples
     --------
@@ -114,17 +99,14 @@ class LaunchOptions(TypedDict, total=False):
     num_blocks: int | Literal["auto"] | None
     num_threads: int | None
     shared_memory: int
-    local_items: bool | int
-    work_sharing: bool
-    push_buffer: int | None
     streams: int | None
     stream: Any
     device: Device | str | None
     timeout: float | None
     trace: float | None
-    counters: bool
     progress: bool | Callable[[int, float, int], Any]
     debug: bool | None
+    experiment: Experiment | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,8 +121,6 @@ class LaunchConfig:
         0 for as many as are resident at once.
     num_threads : int
         1 on the CPU.
-    local_items : int or None
-        None for the core's choice.
     streams : int
         0 for the core's choice.
     stream : object
@@ -160,15 +140,12 @@ class LaunchConfig:
     num_blocks: int
     num_threads: int
     shared_memory: int
-    local_items: int | None
-    work_sharing: bool
-    push_buffer: int | None
     streams: int
     stream: Any
     sample_interval: int
-    counters: bool
     progress: bool | Callable[[int, float, int], Any]
     debug: bool
+    experiment: Experiment
 
     @classmethod
     def from_options(cls, worker: str, device: Device, options: LaunchOptions, task: Any = None) -> LaunchConfig:
@@ -188,8 +165,7 @@ class LaunchConfig:
         _check_names(options, task)
         where, idle = options.get("device"), options.get("idle")
         fetch_size, blocks, threads = options.get("fetch_size"), options.get("num_blocks"), options.get("num_threads")
-        trace, debug, buffer = options.get("trace"), options.get("debug"), options.get("push_buffer")
-        streams = options.get("streams")
+        trace, debug, streams = options.get("trace"), options.get("debug"), options.get("streams")
         is_auto = isinstance(blocks, str) and blocks == "auto"
         if where is not None and device_of(where) != device:
             raise LaunchConfigError(f"the queue is on {device} and cannot run on {where}; make a queue there")
@@ -209,21 +185,27 @@ class LaunchConfig:
             persistent=check_bool("persistent", options.get("persistent", True)),
             barrier=check_bool("barrier", options.get("barrier", False)),
             fetch_size=(
-                _DEFAULT_FETCH_SIZE[worker] if fetch_size is None else check_int("fetch_size", fetch_size, 1, _MAX_FETCH_SIZE)
+                _DEFAULT_FETCH_SIZE[worker] if fetch_size is None else check_int("fetch_size", fetch_size, 1, MAX_FETCH_SIZE)
             ),
             num_blocks=0 if blocks is None or is_auto else check_int("num_blocks", blocks, 1, 2**31 - 1),
             num_threads=num_threads if device.kind == "cuda" else 1,
             shared_memory=check_int("shared_memory", options.get("shared_memory", 0), 0, 1 << 20),
-            local_items=_read_local_items(options.get("local_items", True)),
-            work_sharing=check_bool("work_sharing", options.get("work_sharing", True)),
-            push_buffer=None if buffer is None else check_int("push_buffer", buffer, 0, _MAX_PUSH_BUFFER),
             streams=0 if streams is None else check_int("streams", streams, 1, lib.ATOS_MAX_STREAMS),
             stream=options.get("stream"),
             sample_interval=0 if trace is None else min(max(round(trace * 1e3), 1), 2**32 - 1),
-            counters=check_bool("counters", options.get("counters", False)),
             progress=check_progress(options.get("progress", False)),
             debug=_read_debug_default() if debug is None else check_bool("debug", debug),
+            experiment=check_experiment(options.get("experiment")),
         )
+
+
+def check_launch_options(what: str, options: Mapping[str, Any], own: Collection[str]) -> None:
+    """Raise at the first option of a call that launches do not have, nor `what` has for its `own`.
+
+    Old options are replaced first, in the dictionary itself (`take_old_options`).
+    """
+    take_old_options(options)
+    check_option_names(what, options, (*own, *LaunchOptions.__annotations__))
 
 
 def _check_names(options: Iterable[str], task: Any) -> None:
@@ -243,13 +225,6 @@ def _check_names(options: Iterable[str], task: Any) -> None:
                 )
     note = "; arguments of the task are given by position, without names"
     check_option_names("a launch", options, LaunchOptions.__annotations__, note)
-
-
-def _read_local_items(given: Any) -> int | None:
-    """Return the most items that a worker keeps, or None for the core's choice."""
-    if isinstance(given, (bool, np.bool_)):
-        return None if given else 0
-    return check_int("local_items", given, 0, _MAX_FETCH_SIZE)
 
 
 def _read_debug_default() -> bool:

@@ -103,7 +103,7 @@ class LaunchPlan:
             each_round=config.each_round,
             mailbox=mailbox,
             peers=queue._ownership is not None and queue._ownership.over_gpus,
-            counters=config.counters,
+            counters=config.experiment.counters,
         )
 
     def make_ready(self, queue: LaunchedQueue, arguments: Arguments, with_kinds: bool, mailbox: bool) -> ReadyLaunch:
@@ -150,6 +150,7 @@ def _fill_launch(queue: LaunchedQueue, launched: Launchable, program: Program, c
     """Check the options of a launch against its program, and return what the core is told of all launches with both."""
     sized = _check_scratch(launched, program, config, queue._device.kind == "cuda")
     _check_rounds(launched, program, config)
+    experiment = config.experiment
     return ffi.new(
         "atos_launch *",
         {
@@ -167,9 +168,9 @@ def _fill_launch(queue: LaunchedQueue, launched: Launchable, program: Program, c
             "buckets": queue._buckets is not None,
             "each_round": config.each_round is not None,
             "kinds": program.num_kinds,
-            "local_items": 0 if config.local_items is None else 1 + config.local_items,
-            "push_buffer": 0 if config.push_buffer is None else 1 + config.push_buffer,
-            "unshared": not config.work_sharing,
+            "local_items": 0 if experiment.local_items is None else 1 + experiment.local_items,
+            "push_buffer": 0 if experiment.push_buffer is None else 1 + experiment.push_buffer,
+            "unshared": not experiment.work_sharing,
             # From here on nulls are filled in for each launch.
             "argument_words": 0,
             "arguments": ffi.NULL,

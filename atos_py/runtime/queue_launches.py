@@ -148,9 +148,9 @@ class QueueLaunches:
             Handed to the task: arrays on the queue's device, numbers, None, and named tuples of those, such as a `Graph`. They
             take 256 words at most: an array one and one for each dimension, a number one.
         **options : LaunchOptions
-            The schedule: `persistent`, `barrier`; the workers: `fetch_size`, `num_blocks`, `num_threads`, `shared_memory`; the
-            worklist: `local_items`, `work_sharing`, `push_buffer`; what else there is: `idle`, `each_round`, `streams`,
-            `stream`, `device`, `timeout`, `trace`, `counters`, `progress`, `debug`. `atos_py.LaunchOptions` describes each.
+            The schedule: `persistent`, `barrier`; the workers: `fetch_size`, `num_blocks`, `num_threads`, `shared_memory`; what
+            else there is: `idle`, `each_round`, `streams`, `stream`, `device`, `timeout`, `trace`, `progress`, `debug`,
+            `experiment`. `atos_py.LaunchOptions` describes each.
 
         Returns
         -------

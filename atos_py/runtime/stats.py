@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COUNTED", "DeviceStats", "LaunchStats", "find_stats"]
 
-COUNTED = "local_items", "items_donated", "items_split", "chunks_donated"  # with the launch option `counters`
+COUNTED = "local_items", "items_donated", "items_split", "chunks_donated"  # with `Experiment.counters`
 
 
 @dataclass(slots=True)
@@ -102,8 +102,8 @@ class LaunchStats:
     devices : tuple of DeviceStats
         Of a launch over several devices, what each of them did. Otherwise empty.
     local_items, items_donated : int or None
-        With the launch option `counters`: items that the worker which pushed them ran itself, without the queue, and items that
-        it might have kept as well, and gave to idle workers. None in other launches, as the next two.
+        With ``experiment=atos.Experiment(counters=True)``: items that the worker which pushed them ran itself, without the
+        queue, and items that it might have kept as well, and gave to idle workers. None in other launches, as the next two.
     items_split, chunks_donated : int or None
         Likewise: long items whose iterations were split into chunks for all workers, and the chunks that another worker ran
         than the one that had taken the item. None are split on the CPU.

@@ -135,7 +135,7 @@ def tune(
             for value in values:
                 if value is not None and not isinstance(value, REMEMBERED):
                     raise UnsupportedTypeError(
-                        f"space has {value!r:.80} for {name!r}; only numbers and words are remembered for a task"
+                        f"space has {value!r:.80} for {name!r}; only numbers, words and experiments are remembered for a task"
                     )
     search = Search(run, options, budget, progress)
     best, finished = search.find_best()

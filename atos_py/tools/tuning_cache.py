@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from ..compile.task import Task
@@ -15,13 +16,14 @@ from ..errors import UnsupportedTypeError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..graph.signature import graph_signature
+from ..runtime.experiment import Experiment
 from ..support.disk_cache import read_entry, write_entry
 from ..support.host_memory import host_memory_for
 from .machine import read_device_facts
 
 __all__ = ["REMEMBERED", "remember", "tuned"]
 
-REMEMBERED = (bool, int, float, str)
+REMEMBERED = (bool, int, float, str, Experiment)
 _FORMAT = 2
 _read_facts = functools.cache(read_device_facts)
 
@@ -67,7 +69,7 @@ def remember(
 ) -> None:
     """Keep the best options; a cache directory that cannot be written to only means that they are not kept."""
     key = _make_key(task, graph, device)
-    write_entry(_name_entry(key), [json.dumps({"key": key, "best": best}).encode()])
+    write_entry(_name_entry(key), [json.dumps({"key": key, "best": best}, default=asdict).encode()])
 
 
 def _make_key(task: Task | Callable[..., Any] | str, graph: Graph | None, device: Device | str | None) -> dict[str, Any]:
@@ -101,7 +103,7 @@ def _check_entry(content: bytes, key: dict[str, Any]) -> dict[str, Any] | None:
     """Return the options of an entry if it is what `remember` writes under this key, otherwise None."""
     try:
         entry = json.loads(content)
-        best = entry["best"]
+        best = {name: Experiment(**each) if isinstance(each, dict) else each for name, each in entry["best"].items()}
         fits = entry["key"] == key and all(isinstance(value, REMEMBERED) for value in best.values())
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

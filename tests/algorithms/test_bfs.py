@@ -336,3 +336,12 @@ def test_kernels_spill_next_to_nothing(worker: str) -> None:
             pytest.skip(str(error))
         assert max(kernel.stack_bytes, kernel.spill_bytes) <= (16 if worker == "cta" and between else 0)
         assert kernel.registers <= 48, task
+
+
+def test_the_old_name_of_a_direction_warns():
+    graph = atos.generate.road(4, 1.0, device="cpu")
+    for where in (graph, graph.partition(["cpu", "cpu:1"])):
+        with pytest.warns(DeprecationWarning, match='^write direction="auto" in place of direction="switch"; this') as seen:
+            found = atos.bfs(where, 0, direction="switch")
+        assert [each.filename for each in seen] == [__file__]
+        assert found.depth.to_numpy().tolist() == atos.bfs(graph, 0).depth.to_numpy().tolist()

@@ -64,7 +64,8 @@ def test_random_graphs(parts):
 def test_one_device(device):
     graph = atos.generate.rmat(12, 16, device=device)
     for source in (int(graph.degrees().argmax()), [0, 5, 77], np.arange(30)):
-        for options in ({}, {"cutoff": 1}, {"cutoff": 2}, {"fetch_size": 1}, {"num_blocks": 1, "push_buffer": 0}):
+        alone = {"num_blocks": 1, "experiment": atos.Experiment(push_buffer=0)}
+        for options in ({}, {"cutoff": 1}, {"cutoff": 2}, {"fetch_size": 1}, alone):
             checked(graph, graph, source, **options)
         tree = atos.bfs(graph, source, direction="push", parents=True)
         atos.verify_bfs(graph, source, tree.depth, tree.parent)

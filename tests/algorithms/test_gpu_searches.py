@@ -110,7 +110,7 @@ def test_bfs_with_parents(search, worker):
 def test_bfs_that_switches_direction(search, worker):
     graph = search.graph.to_symmetric()
     for source in (search.source, graph.num_vertices // 3):
-        result = atos.bfs(graph, source, direction="switch", parents=True, worker=worker)
+        result = atos.bfs(graph, source, direction="auto", parents=True, worker=worker)
         atos.verify_bfs(graph, source, result.depth, result.parent)
 
 

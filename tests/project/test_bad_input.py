@@ -73,6 +73,9 @@ TABLE: list[tuple[Callable[[], Any], type[AtosError], str]] = [
     # statistics and algorithms
     (lambda: atos.LaunchStats.total([1]), Wrong, r"runs must be the statistics .* \(got \[1\]\)"),
     (lambda: atos.LaunchStats.total(5), Wrong, "runs must be"),
+    (lambda: atos.Experiment(push_buffer=-1), Wrong, r"push_buffer must be from 0 to 65536 \(got -1\)"),
+    (lambda: atos.Experiment(counters="no"), Type, "counters must be True or False .got 'no'"),
+    (lambda: atos.bfs(edges(), 0, experiment={"counters": True}), Type, r"experiment must be an atos\.Experiment, such as"),
     (lambda: atos.bfs(edges(), 0, timeout=10**400), Wrong, "timeout must be a finite number"),
     # arrays
     (lambda: atos.zeros(3)[0.5:2], Wrong, "does not index an array of shape .3,.: slice indices"),

@@ -90,6 +90,7 @@ COPIED: dict[type, Callable[[], Any]] = {
     atos.DynamicBFS: lambda: atos.DynamicBFS(edited(), [0, 2]),
     atos.DynamicComponents: lambda: atos.DynamicComponents(edited()),
     atos.DynamicGraph: edited,
+    atos.Experiment: lambda: atos.Experiment(local_items=False, counters=True),
     atos.Graph: lambda: edges([0, 1], [1, 2], [0.5, 2.0]),
     atos.LaunchOptions: lambda: atos.LaunchOptions(fetch_size=3),
     atos.LaunchStats: launched,

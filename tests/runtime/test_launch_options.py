@@ -32,17 +32,11 @@ WRONG_OPTIONS = [
     ({"shared_memory": -1}, InvalidArgumentError, r"shared_memory must be from 0 to 1048576 \(got -1\)"),
     ({"shared_memory": 2**21}, InvalidArgumentError, "shared_memory"),
     ({"shared_memory": None}, UnsupportedTypeError, "shared_memory must be an integer"),
-    ({"local_items": -1}, InvalidArgumentError, r"local_items must be from 0 to 4096 \(got -1\)"),
-    ({"local_items": 4097}, InvalidArgumentError, "local_items"),
-    ({"local_items": "all"}, UnsupportedTypeError, "local_items must be an integer"),
-    ({"work_sharing": 1}, UnsupportedTypeError, "work_sharing must be"),
     ({"streams": 0}, InvalidArgumentError, r"streams must be from 1 to 32 \(got 0\)"),
     ({"streams": 33}, InvalidArgumentError, "streams"),
     ({"streams": "2"}, UnsupportedTypeError, "streams must be an integer"),
-    ({"counters": 1}, UnsupportedTypeError, "counters must be"),
-    ({"push_buffer": -1}, InvalidArgumentError, r"push_buffer must be from 0 to 65536 \(got -1\)"),
-    ({"push_buffer": 65537}, InvalidArgumentError, "push_buffer"),
-    ({"push_buffer": True}, UnsupportedTypeError, "push_buffer must be an integer"),
+    ({"experiment": 3}, UnsupportedTypeError, r"experiment must be an atos.Experiment, such as atos.* \(got 3\)"),
+    ({"experiment": {"counters": True}}, UnsupportedTypeError, "experiment must be an atos.Experiment"),
     ({"device": "tpu"}, InvalidArgumentError, "a device is 'cpu', 'cpu:N', 'cuda' or 'cuda:N'"),
     ({"device": "cuda:99"}, DeviceNotFoundError, "cuda:99"),
     ({"device": atos.Device("cuda", 99)}, LaunchConfigError, "make a queue there"),
@@ -90,7 +84,9 @@ def test_arguments_of_a_task_are_given_by_position(device, verb):
     for tasks in (task, (atos.task(count_item.body), task)):
         with pytest.raises(UnsupportedTypeError, match=positional):
             launch(tasks, seen=seen, total=1)
-    with pytest.raises(UnsupportedTypeError, match=r"no option 'sehen'; .*debug; arguments of the task are given by position"):
+    with pytest.raises(
+        UnsupportedTypeError, match=r"no option 'sehen'; .*experiment; arguments of the task are given by position"
+    ):
         launch(task, sehen=seen)
     if verb.startswith("launch_"):
         with pytest.raises(UnsupportedTypeError, match=r"launch\(task, worker=...\) has the option 'worker'"):

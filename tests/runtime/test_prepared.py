@@ -63,9 +63,10 @@ def test_a_prepared_launch_runs_what_is_in_the_queue_each_time(device, worker, s
 
 
 def test_its_statistics_are_those_of_a_launch():
-    queue, seen, launch = prepared("cpu", fetch_size=3, num_blocks=2, counters=True, trace=1.0)
+    options = {"fetch_size": 3, "num_blocks": 2, "experiment": atos.Experiment(counters=True), "trace": 1.0}
+    queue, seen, launch = prepared("cpu", **options)
     queue.push([1, 2])
-    once = queue.launch(mark, seen, 1, fetch_size=3, num_blocks=2, counters=True, trace=1.0)
+    once = queue.launch(mark, seen, 1, **options)
     queue.push([1, 2])
     again = launch()
     queue.push([1, 2])

@@ -28,8 +28,12 @@ def show(tasks_run: int, rate: float, waiting: int) -> None: ...
 def run(queue: atos.Queue, task: atos.Task, graph: atos.Graph, **options: Unpack[atos.LaunchOptions]) -> atos.LaunchStats:
     queue.launch_thread(task, 1, graph, persistent=False, barrier=True, fetch_size=None, num_blocks=2, num_threads=64)
     queue.launch_warp(task, idle=show, each_round=show, shared_memory=64, stream=0, device="cpu", timeout=3, trace=2.5)
-    queue.launch_cta(task, progress=show, debug=None, local_items=False, work_sharing=True, push_buffer=None)
-    queue.launch_cta(task, local_items=3, push_buffer=0, counters=True, streams=2)
+    experiment = atos.Experiment(local_items=False, work_sharing=True, push_buffer=None)
+    queue.launch_cta(task, progress=show, debug=None, experiment=experiment)
+    queue.launch_cta(task, experiment=atos.Experiment(local_items=3, push_buffer=0, counters=True), streams=2)
+    atos.Experiment(push_buffers=0)  # call-arg
+    atos.Experiment(push_buffer=0.5)  # arg-type
+    queue.launch_cta(task, push_buffer=0)  # call-arg
     atos.bfs(graph, 0, direction="push", parents=True, worker="cta", capacity=9, timeout=0.5, progress=True)
     atos.pagerank(graph, tolerance=1e-3, find="push", barrier=True)
     atos.color(graph, "random", window=3, fetch_size=1, device=graph.device)
@@ -105,8 +109,9 @@ def test_options_that_were_checked_are_kept_by_value_and_type(monkeypatch):
     for equal in (1, np.int64(1), 1.0):
         with pytest.raises(atos.UnsupportedTypeError, match="persistent must be True or False"):
             config(persistent=equal)
-    assert config(local_items=True).local_items is None
-    assert config(local_items=1).local_items == 1
+    kept = [config(experiment=atos.Experiment(local_items=value)) for value in (True, 1)]
+    assert [each.experiment.local_items for each in kept] == [None, 1]
+    assert config(experiment=atos.Experiment(local_items=1)) is kept[1]
     assert config(timeout=1.0) is config(timeout=2.0) is config()  # which would be one for each launch
     monkeypatch.setenv("ATOS_DEBUG", "1")
     assert config().debug
@@ -165,5 +170,6 @@ def test_every_field_is_filled_by_its_name(monkeypatch):
     switches = "local_items", "push_buffer", "unshared"
     assert [fields.given[name] for name in ("fetch", *switches)] == [7, 0, 0, False]
     for local_items, given in ((True, 0), (False, 1), (0, 1), (5, 6)):
-        queue.launch_cta(nothing, local_items=local_items, push_buffer=0, work_sharing=False)
+        experiment = atos.Experiment(local_items=local_items, push_buffer=0, work_sharing=False)
+        queue.launch_cta(nothing, experiment=experiment)
         assert [fields.given[name] for name in switches] == [given, 1, True]

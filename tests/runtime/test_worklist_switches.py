@@ -12,15 +12,15 @@ import atos_py as atos
 from atos_py.runtime.stats import COUNTED
 
 SWITCHES = [
-    {"local_items": False},
-    {"local_items": 1},
-    {"local_items": 4096},
-    {"work_sharing": False},
-    {"push_buffer": 0},
-    {"push_buffer": 3},
+    {"experiment": atos.Experiment(local_items=False)},
+    {"experiment": atos.Experiment(local_items=1)},
+    {"experiment": atos.Experiment(local_items=4096)},
+    {"experiment": atos.Experiment(work_sharing=False)},
+    {"experiment": atos.Experiment(push_buffer=0)},
+    {"experiment": atos.Experiment(push_buffer=3)},
     {"streams": 1},
     {"streams": 32},
-    {"local_items": 0, "work_sharing": False, "push_buffer": 0},
+    {"experiment": atos.Experiment(local_items=0, work_sharing=False, push_buffer=0)},
 ]
 
 
@@ -82,15 +82,16 @@ def test_iterations_of_long_items(device, worker, persistent, barrier, work_shar
     touched = atos.zeros(4 * length, dtype=np.int32, device=device)
     queue = atos.Queue(20, device=device)
     queue.push([0, 1, 2, 3])
-    stats = launch(queue, worker, touch, touched, length, persistent=persistent, barrier=barrier, work_sharing=work_sharing)
+    schedule = {"persistent": persistent, "barrier": barrier}
+    usual = atos.Experiment(work_sharing=work_sharing)
+    stats = launch(queue, worker, touch, touched, length, experiment=usual, **schedule)
     assert_each_once(touched.to_numpy())
     assert stats.tasks_run == 8
     assert [getattr(stats, name) for name in COUNTED] == [None] * 4
     touched.fill(0)
     queue.push([0, 1, 2, 3])
-    stats = launch(
-        queue, worker, touch, touched, length, persistent=persistent, barrier=barrier, work_sharing=work_sharing, counters=True
-    )
+    counted = atos.Experiment(work_sharing=work_sharing, counters=True)
+    stats = launch(queue, worker, touch, touched, length, experiment=counted, **schedule)
     assert_each_once(touched.to_numpy())
     shares = work_sharing and device.kind == "cuda" and worker != "thread"
     assert 0 < stats.items_split <= 4 if shares else stats.items_split == 0
@@ -110,12 +111,12 @@ def test_what_workers_keep_is_counted(device, worker, persistent, barrier):
     queue = atos.Queue(6000, dtype=np.int64, device=device, buckets=4, delta=1)
     reached = atos.zeros(last + 1, dtype=np.int32, device=device)
     found = {}
+    schedule = {"persistent": persistent, "barrier": barrier}
     for name, switches in (("usual", {}), ("off", {"local_items": False}), ("no gifts", {"work_sharing": False})):
+        experiment = atos.Experiment(counters=True, **switches)
         for _ in range(2):  # counts begin anew
             queue.push(0)
-            found[name] = launch(
-                queue, worker, double, reached, last, persistent=persistent, barrier=barrier, counters=True, **switches
-            )
+            found[name] = launch(queue, worker, double, reached, last, experiment=experiment, **schedule)
             assert found[name].local_items <= last
     assert (found["usual"].local_items > 0) == keeps_items(device, worker, persistent, barrier)
     assert (found["no gifts"].local_items > 0) == keeps_items(device, worker, persistent, barrier)
@@ -127,5 +128,5 @@ def test_one_worker_keeps_all():
     queue = atos.Queue(6000, dtype=np.int64, device="cpu", buckets=4, delta=1000)
     reached = atos.zeros(5001, dtype=np.int32, device="cpu")
     queue.push(0)
-    stats = queue.launch_cta(double, reached, 5000, num_blocks=1, counters=True)
+    stats = queue.launch_cta(double, reached, 5000, num_blocks=1, experiment=atos.Experiment(counters=True))
     assert (stats.local_items, stats.items_donated, stats.items_split, stats.chunks_donated) == (5000, 0, 0, 0)

@@ -167,7 +167,7 @@ class TestSearch:
         with pytest.raises(atos.InvalidArgumentError, match="space is empty"):
             atos.tune(run, space={}, device="cpu")
         for value in (float, (1, 2)):
-            with pytest.raises(atos.UnsupportedTypeError, match="for 'x'; only numbers and words are remembered"):
+            with pytest.raises(atos.UnsupportedTypeError, match="for 'x'; only numbers, words and experiments are remembered"):
                 atos.tune(run, space={"x": [1, value]}, task="mine", device="cpu")
 
     def test_a_wrong_result_ends_it(self):
@@ -318,6 +318,13 @@ class TestMemory:
         atos.tune(model(lambda x: x), space={"x": [2, 1]}, task=mine, device="cpu")
         assert atos.tuned(mine, device="cpu") == {"x": 1}
 
+    def test_experiments_are_remembered(self, graph):
+        tried = [atos.Experiment(), atos.Experiment(local_items=False, push_buffer=7)]
+        space = {"experiment": tried}
+        tuning = atos.tune(model(lambda experiment: 9 - (experiment.push_buffer or 0)), space=space, task=mine, graph=graph)
+        assert tuning.best == atos.tuned(mine, graph) == {"experiment": tried[1]}
+        assert f"experiment={tried[1]}" in str(tuning)
+
     def test_nothing_is_remembered_without_a_task(self, graph, cache):
         self.tune(None, graph)
         assert not cache.exists()
@@ -338,7 +345,15 @@ class TestMemory:
         assert atos.tuned("bfs", graph) == {}
 
     @pytest.mark.parametrize(
-        "content", [b"{", b"[]", b'{"best": {"x": 1}}', b'{"best": [], "key": KEY}', b'{"best": {"x": []}, "key": KEY}']
+        "content",
+        [
+            b"{",
+            b"[]",
+            b'{"best": {"x": 1}}',
+            b'{"best": [], "key": KEY}',
+            b'{"best": {"x": []}, "key": KEY}',
+            b'{"best": {"x": {"y": 1}}, "key": KEY}',
+        ],
     )
     def test_an_entry_of_another_format_is_not_used(self, content, graph, cache):
         self.tune("bfs", graph)

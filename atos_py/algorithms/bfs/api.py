@@ -21,8 +21,9 @@ from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...runtime.launch_options import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
+from ...support.deprecation import warn_deprecated
 from ...support.host_memory import host_memory_for
-from ...support.validation import check_bool
+from ...support.validation import check_bool, check_choice
 from ..arguments import check_call, check_cutoff, check_no_each_round, check_sources, check_target, largest_whole
 from ..kept_launches import take_queue
 from ..launch_sequence import LaunchSequence
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["DIRECTIONS", "SCHEDULE", "BFSResult", "bfs", "choose_direction", "find_depths", "pushes_by_level", "zero_at"]
 
 DIRECTIONS = ("push", "auto")
-_OLD_NAMES = {"switch": "auto"}
 
 # Edges, in all and to a vertex, from which on switching direction is worth its launches, and telling whether it may be done.
 _LARGE = {"cpu": 1_500_000, "cuda": 16_000_000}
@@ -246,9 +246,10 @@ def choose_direction(graph: Graph, asked: str | None, chosen: bool) -> str:
     """Return the direction that was asked for, if it suits the graph, or the likely better one."""
     if asked is None:
         return "auto" if has_many_edges(graph) and not chosen and graph.is_symmetric() else "push"
-    direction = _OLD_NAMES.get(asked, asked) if isinstance(asked, str) else asked
-    if not isinstance(direction, str) or direction not in DIRECTIONS:
-        raise InvalidArgumentError(f"direction must be one of {', '.join(DIRECTIONS)} (got {asked!r:.80})")
+    if isinstance(asked, str) and asked == "switch":
+        warn_deprecated('direction="switch"', 'direction="auto"')
+        asked = "auto"
+    direction = check_choice("direction", asked, DIRECTIONS)
     if direction == "auto" and not graph.is_symmetric():
         raise InvalidArgumentError(
             f"direction={asked!r} is for graphs in which every edge has its reverse, and here some edge has none: "

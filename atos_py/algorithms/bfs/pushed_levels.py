@@ -24,6 +24,7 @@ from ...compile.cached_load import load_cached
 from ...compile.task import task
 from ...graph.graph_arrays import GraphArrays
 from ...operators.filters import bits_of
+from ...runtime.experiment import Experiment
 from ...runtime.launch_options import LaunchOptions
 from ..launch_sequence import LaunchSequence
 from .tasks import visit_within
@@ -32,7 +33,7 @@ __all__ = ["MOST_LEVELS", "ROOM", "is_first_try", "search_by_pushed_levels", "tr
 
 MOST_LEVELS = 64
 # A step of a worker pushes many items in the first large level, and what finds no room is stored at once, which takes longer.
-ROOM: LaunchOptions = {"push_buffer": 4096}
+ROOM: LaunchOptions = {"experiment": Experiment(push_buffer=4096)}
 
 
 def is_first_try(tried, v):  # type: ignore[no-untyped-def]

@@ -30,6 +30,7 @@ from ...compile.task import task
 from ...graph.partition import Partition
 from ...operators.device_ranges import DeviceRanges, plan_device_ranges, reset_ranges, takers_of, vertices_of_device
 from ...operators.range_takers import ask_for_range
+from ...runtime.experiment import Experiment
 from ...runtime.launch_options import LaunchOptions
 from ..launch_sequence import LaunchSequence
 from .growing_ranges import GrowingRanges, begin_of, plan_growing_ranges
@@ -43,7 +44,8 @@ _GROUP, _WORDS = 32, 8  # threads of a group, and words of bits that it reads at
 _LONG, _PIECE = 512, 1024  # edges of a row above which it is long, and of a piece of it, at most
 _PIECES, _FOUND = range(2)  # places in the counts: pieces of this level, and whether it has any vertex that goes on
 _RANGES = 64  # for each item, whose warps take one after another
-_ROOM: LaunchOptions = {"push_buffer": 64}  # each worker pushes one item in a round; what is left is cache
+# Each worker pushes one item in a round; what is left is cache.
+_ROOM: LaunchOptions = {"experiment": Experiment(push_buffer=64)}
 
 
 class PushedSearch(NamedTuple):

@@ -17,14 +17,13 @@ from ...errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeEr
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
 from ...runtime.buckets import check_buckets
-from ...runtime.launch_options import LaunchOptions
+from ...runtime.launch_options import LaunchOptions, check_launch_options
 from ...support.validation import (
     as_host_array,
     check_bool,
     check_choice,
     check_float,
     check_int,
-    check_option_names,
     list_parameters,
 )
 from .combine import Combine
@@ -245,7 +244,7 @@ class Program:
         [0 0 0 0 0 0 0 0 0] pull 9
         """
         check_graph(graph)
-        check_option_names("Program.run", launch_options, (*list_parameters(Program.run), *LaunchOptions.__annotations__))
+        check_launch_options("Program.run", launch_options, list_parameters(Program.run))
         check_worker("cta" if worker is None else worker)
         sent = check_choice("direction", "push" if direction is None else direction, DIRECTIONS)
         usual = "jit" if threshold is not None or (self.combine.idempotent and not self.combine.votes) else "online"

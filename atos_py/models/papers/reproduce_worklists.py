@@ -17,6 +17,7 @@ from ...algorithms.bfs import UNREACHED, bfs, verify_bfs
 from ...algorithms.connected_components import verify_connected_components
 from ...algorithms.sssp import verify_sssp
 from ...graph.graph import Graph
+from ...runtime.experiment import Experiment
 from ...runtime.stats import COUNTED, LaunchStats
 from ...runtime.trace import format_digits
 from ..acc import programs
@@ -111,8 +112,8 @@ MEASURES = {
         "Worklists of SSSP (Figure 8)", ("SSSP, worklists",),
         {
             "rounds": {"filter": "online"},
-            "no buffer": {"filter": "online", "push_buffer": 0},
-            "no sharing": {"filter": "online", "work_sharing": False},
+            "no buffer": {"filter": "online", "experiment": Experiment(push_buffer=0)},
+            "no sharing": {"filter": "online", "experiment": Experiment(work_sharing=False)},
             "scan": {"filter": "ballot"},
             "prefix sums": {"prefix_sums": True},
             "discrete": {"filter": "online", "persistent": False},
@@ -120,8 +121,8 @@ MEASURES = {
             "unique": {"filter": "online", "unique": True},
             "unrolled": {"filter": "online", "unroll": 3},
             "relaxed": {"barrier": False},
-            "nothing kept": {"barrier": False, "local_items": False},
-            "nothing shared": {"barrier": False, "work_sharing": False},
+            "nothing kept": {"barrier": False, "experiment": Experiment(local_items=False)},
+            "nothing shared": {"barrier": False, "experiment": Experiment(work_sharing=False)},
             "ordered": {"delta": "auto"},
         },
         "Rounds: a hierarchical worklist, of push buffers in shared memory, each of which goes to the queue by one atomic. No "
@@ -151,9 +152,9 @@ MEASURES = {
     "figure10": Measure(
         "Work donation (Figure 10)", ("BFS", "SSSP"),
         {
-            "rounds": {"counters": True},
-            "relaxed": {"barrier": False, "counters": True},
-            "ordered": {"delta": "auto", "counters": True},
+            "rounds": {"experiment": Experiment(counters=True)},
+            "relaxed": {"barrier": False, "experiment": Experiment(counters=True)},
+            "ordered": {"delta": "auto", "experiment": Experiment(counters=True)},
         },
         "The paper donates within a block, up to 1,500 times in a round of its first block on the road network. Here idle "
         "workers get chunks of long rows, and some of the items that others would keep. Counted over the whole run, whose time "
