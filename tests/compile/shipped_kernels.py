@@ -1,0 +1,118 @@
+"""What each kernel that wheels ship takes, linked for sm_90, in tests/compile/shipped_kernels.txt. No GPU needed.
+
+python tests/compile/shipped_kernels.py         # writes the file
+python tests/compile/shipped_kernels.py --diff  # says what differs from it, and by how much all code has grown
+
+A line has a kernel's name: the functions of its tasks, its worker, the type of its items, and the first digits of a hash of the
+rest of its spec; then the registers of a thread, bytes of its stack and of its spills, bytes of shared memory of a block, and
+bytes of machine code. The first line says which compilers made them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.metadata
+import os
+import re
+import struct
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from atos_py.compile.linker import LinkedKernel, cubin
+from atos_py.compile.spec import ProgramSpec
+
+FILE = Path(__file__).with_suffix(".txt")
+CAPABILITY = (9, 0)
+COMPILERS = ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink")
+
+
+class Facts(NamedTuple):
+    """What a kernel takes."""
+
+    registers: int
+    stack: int
+    spills: int
+    shared: int
+    code: int
+
+
+def compilers() -> str:
+    """Return the versions that machine code depends on."""
+    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in COMPILERS)
+
+
+def code_bytes(elf: bytes) -> int:
+    """Return the bytes of the sections of a cubin with machine code."""
+    (headers,) = struct.unpack_from("<Q", elf, 0x28)
+    size, count, names = struct.unpack_from("<HHH", elf, 0x3A)
+    sections = [struct.unpack_from("<IIQQQQ", elf, headers + number * size) for number in range(count)]
+    strings = sections[names][4]
+    return sum(length for name, _, _, _, _, length in sections if elf[strings + name :].startswith(b".text."))
+
+
+def name_of(spec: ProgramSpec) -> str:
+    """Return the name of a kernel: that of its tasks, its worker and its items, and a hash of its types and options."""
+    rest = " ".join(map(str, (*spec.kinds, spec.max_registers, spec.buckets, spec.mailbox, spec.peers, spec.counters)))
+    others = [getattr(function, "__name__", "-") for function in (spec.idle, spec.each_round)]
+    digest = hashlib.sha256(re.sub(r"0x[0-9a-f]+", "", rest + " ".join(others)).encode()).hexdigest()[:8]
+    return f"{spec.task.name.replace(', ', ',')} {spec.worker} {spec.item_dtype.str[1:]} {digest}"
+
+
+def facts_of(kernel: LinkedKernel) -> Facts:
+    """Return what a linked kernel takes."""
+    code = code_bytes(kernel.code)
+    return Facts(kernel.registers, kernel.stack_bytes, kernel.spill_bytes, kernel.shared_bytes, code)
+
+
+def linked() -> dict[str, Facts]:
+    """Link all kernels that wheels ship, with an empty cache; return what each takes, by name."""
+    from atos_py.tools.prelink import record_all
+
+    specs = record_all()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(sorted(pool.map(lambda spec: (name_of(spec), facts_of(cubin(spec, CAPABILITY))), specs)))
+
+
+def read() -> tuple[str, dict[str, Facts]]:
+    """Return the compilers that the file names, and what it says of each kernel."""
+    first, *lines = FILE.read_text().splitlines()
+    rows = (line.rsplit(maxsplit=len(Facts._fields)) for line in lines)
+    return first, {name: Facts(*map(int, numbers)) for name, *numbers in rows}
+
+
+def differences(expected: dict[str, Facts], found: dict[str, Facts]) -> Iterator[str]:
+    """Say which kernels are missing or new, or take something else; of their code, where that differs by more than a hundredth."""
+    for name in sorted(expected.keys() | found.keys()):
+        before, now = expected.get(name), found.get(name)
+        if before is None or now is None:
+            yield f"{name}: {'new' if before is None else 'missing'}"
+        elif before[:4] != now[:4] or abs(now.code - before.code) > before.code / 100:
+            changes = zip(Facts._fields, before, now, strict=True)
+            yield f"{name}: " + ", ".join(f"{field} {old} -> {new}" for field, old, new in changes if old != new)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--diff", action="store_true", help="say what differs from the file, and leave it as it is")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["ATOS_CACHE_DIR"] = cache
+        found = linked()
+    if not options.diff:
+        rows = (f"{name} {' '.join(map(str, facts))}" for name, facts in found.items())
+        FILE.write_text("\n".join([compilers(), *rows, ""]))
+        return
+    made_by, expected = read()
+    if made_by != compilers():
+        print(f"the file was made with {made_by}; here are {compilers()}")
+    print(*differences(expected, found), sep="\n")
+    sums = [sum(facts.code for facts in table.values()) for table in (expected, found)]
+    print(f"code of all kernels: {sums[0]:,} bytes -> {sums[1]:,}")
+
+
+if __name__ == "__main__":
+    main()
