@@ -78,7 +78,7 @@ def push_step(worker, weights, row, vertex, distance):  # type: ignore[no-untype
         worker.push((row, vertex, distance), distance)
 
 
-@task(workload=out_edges)
+@task(workload=out_edges, max_registers={"cta": (64, None)})
 def relax_in_row(worker, item, i, first, length, row, graph, distance, cutoff):  # type: ignore[no-untyped-def]
     """Relax an edge in a row; push its end with the distance if that went down."""
     neighbor = graph.indices[first + i]

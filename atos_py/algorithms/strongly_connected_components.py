@@ -148,7 +148,7 @@ def find(v, keys):  # type: ignore[no-untyped-def]
 list_those_left = compaction(is_left)
 
 
-@task
+@task(max_registers={"cta": (64, None)})
 def separate(worker, item, size, share, thread_max_degree, repeats, graph, keys):  # type: ignore[no-untyped-def]
     """Do for a range of the list of edges what the mode of the round says; at first for a range of `share` vertices."""
     n, m = keys.label.size, graph.indices.size

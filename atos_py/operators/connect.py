@@ -134,7 +134,7 @@ def connecting(bounds: Callable[..., Any]) -> Task:
         if step < 3 and worker.rank == 0:
             worker.push(item)
 
-    return Task(connect)
+    return Task(connect, max_registers={"cta": 48})  # components of road4900 take 2.8 ms instead of 3.7
 
 
 connect = connecting(lambda v, graph: csr_bounds(v, graph.indptr))

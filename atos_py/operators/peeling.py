@@ -234,7 +234,7 @@ def is_left(v, level, p):  # type: ignore[no-untyped-def]
 keep_those_left = compaction(is_left)
 
 
-@task
+@task(max_registers={"cta": (64, None)})
 def scan(worker, item, graph, p):  # type: ignore[no-untyped-def]
     """Remove the vertices in a range of the list that have come down to the level, and those that follow."""
     scratch, state, level = worker.scratch(np.uint32), p.state, worker.mode

@@ -96,7 +96,7 @@ def carry_row_by_all(team, v, edge, last, s, row, source, level, indices, share,
 carry_rows = listed_rows(carry_row, carry_row_by_all)
 
 
-@task
+@task(max_registers={"cta": (64, None)})
 def accumulate(worker, source, indptr, indices, thread_max_degree, s, share, centrality):  # type: ignore[no-untyped-def]
     """Add the part of all shortest paths from a source that leads through each vertex."""
     row = worker.index

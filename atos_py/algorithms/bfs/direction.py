@@ -75,7 +75,7 @@ def out_edges(v, indptr, indices, search):  # type: ignore[no-untyped-def]
     return indptr[v + 1] - first, first, search.depth[v] + 1
 
 
-@task(workload=out_edges)
+@task(workload=out_edges, max_registers={"cta": 40})  # with 12 bytes of spills rmat22 takes 0.33 ms instead of 0.35
 def expand(worker, v, i, first, next_depth, indptr, indices, search):  # type: ignore[no-untyped-def]
     """Relax edge i of v; add up the edges of its target, or push it, if all levels to come are pushed."""
     u = indices[first + i]

@@ -79,7 +79,7 @@ def out_edges(v, parts, search):  # type: ignore[no-untyped-def]
     return parts.indptr[v + 1] - first, first, search.depth[v] + 1
 
 
-@task(workload=out_edges)
+@task(workload=out_edges, max_registers={"cta": 64})
 def expand(worker, v, i, first, next_depth, parts, search):  # type: ignore[no-untyped-def]
     """Relax edge i of v; add up the edges of its target, or push it, if all levels to come are pushed."""
     u = np.int64(parts.indices[first + i])

@@ -155,7 +155,7 @@ def mark_piece(group, k, parts, search):  # type: ignore[no-untyped-def]
     mark_row(group, edge, min(edge + _PIECE, np.int64(parts.indptr[v + 1])), parts, search)
 
 
-@task
+@task(max_registers={"cta": 64})
 def push_level(worker, v, parts, search):  # type: ignore[no-untyped-def]
     """Take ranges of the device, to merge or to mark, then pieces of rows; push the item for the next round."""
     if worker.rank == 0:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,7 +108,7 @@ def count_by_table(worker, x, rows, pairs_max_length, triangles):  # type: ignor
     return found if worker.rank == 0 else 0
 
 
-@task
+@task(max_registers={"cta": (64, None)})
 def count_in_rows(worker, item, size, rows, pairs_max_length, triangles, total):  # type: ignore[no-untyped-def]
     """Count the triangles of which the smallest vertex is in a range."""
     n = rows.length.size
@@ -127,6 +128,7 @@ def count_in_rows(worker, item, size, rows, pairs_max_length, triangles, total):
         atomic_add(total, 0, found)
 
 
+@partial(replace, max_registers={"cta": (48, 64, None)})
 @vertex_map
 def divide(v, degree, triangles, clustering):  # type: ignore[no-untyped-def]
     """Set the clustering coefficient of a vertex."""

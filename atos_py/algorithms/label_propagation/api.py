@@ -94,7 +94,7 @@ def is_due(v, number, p):  # type: ignore[no-untyped-def]
     return p.active[v] == 1 if number & 1 == 0 else p.wants[v] == 1
 
 
-@task
+@task(max_registers={"cta": (64, None)})
 def propagate(worker, item, graph, p):  # type: ignore[no-untyped-def]
     """Choose or change the labels of a range of vertices, one thread each if it has few edges, all together otherwise."""
     if worker.mode == DONE:

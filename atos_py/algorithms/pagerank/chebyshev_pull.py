@@ -27,6 +27,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,7 +120,8 @@ def sides_of_round(number, run):  # type: ignore[no-untyped-def]
     return run.others if is_odd else run.values, run.values if is_odd else run.others
 
 
-@task
+# With 48 registers rounds of road4900 take 4.5 ms instead of 5.2.
+@task(max_registers={"cta": 48, "warp": (64, None)})
 def chebyshev_round(worker, item, begins, thread_max_degree, indptr, indices, run):  # type: ignore[no-untyped-def]
     """Gather for ranges of vertices until all of this round are taken, and push the item again for the next round."""
     if worker.rank == 0:
@@ -225,6 +228,7 @@ def run_to_end(run_rounds: Callable[[int], tuple[Outcome, int]], goes_on: bool) 
         before = found.error
 
 
+@partial(replace, max_registers={"cta": (48, 64, None)})
 @vertex_map
 def scale_by_degree(v, indptr, source, factor, target):  # type: ignore[no-untyped-def]
     """Turn a contribution into a rank, times a factor; rounded once."""

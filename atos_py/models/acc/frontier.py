@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from ...arrays.array import Array, zeros
 from ...compile.atomics import atomic_add, atomic_exch
+from ...compile.spec import SPILLS_WITH_ROUNDS
 from ...compile.task import Task
 from ...operators.edge_map import THREAD_MAX_DEGREE
 from ...operators.filters import (
@@ -403,7 +404,11 @@ def frontier_tasks(
 
     push.__name__, scan.__name__, pull.__name__ = name, _SCAN_STUB.name, _PULL_STUB.name
     length_of = out_edges_of_record if with_values else out_edges
-    return [Task(push, length_of), Task(scan), Task(pull)], [make_stub(name), _SCAN_STUB, _PULL_STUB]
+    tasks = [
+        Task(push, length_of, spills=SPILLS_WITH_ROUNDS),
+        *(Task(body, spills=SPILLS_WITH_ROUNDS) for body in (scan, pull)),
+    ]
+    return tasks, [make_stub(name), _SCAN_STUB, _PULL_STUB]
 
 
 def store_task(relax: Callable[..., Any], levels: int = 1) -> Task:
@@ -441,4 +446,4 @@ def store_task(relax: Callable[..., Any], levels: int = 1) -> Task:
         count_range(worker, item, shares, run.filters.sums)
 
     store.__name__ = _PULL_STUB.name
-    return Task(store)
+    return Task(store, spills=SPILLS_WITH_ROUNDS)
