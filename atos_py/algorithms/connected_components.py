@@ -16,7 +16,7 @@ from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..graph.host_partition import HostPartition
 from ..graph.partition import Partition
-from ..operators.connect import ALL_EDGES, COUNT, NOTES, choose_largest, connect, sampled_edges
+from ..operators.connect import ALL_EDGES, AT, NOTES, choose_largest, connect, sampled_edges
 from ..operators.row_map import row_queue
 from ..runtime.launch_options import LaunchOptions
 from ..runtime.stats import LaunchStats
@@ -121,7 +121,7 @@ def connected_components(
     sampled = sampled_edges(graph.num_edges, n) if graph.is_symmetric() else ALL_EDGES
     launches.over_rows(connect, n, sampled, graph._replace(weights=None), label, notes, each_round=choose_largest)
     launches.finish()
-    return ComponentsResult(as_library(label, graph.library), int(notes[COUNT]), launches.total())
+    return ComponentsResult(as_library(label, graph.library), int(notes[AT.num_components]), launches.total())
 
 
 def _edges_kernel(indptr: Any, indices: Any, label: Any, first: int, end: int) -> int:  # pragma: no cover - compiled

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...arrays.array import Array, empty, zeros
+from ...arrays.array import Array, empty
 from ...arrays.array_library import as_library
 from ...arrays.filled import full
+from ...arrays.record import new_record, places, read_record
 from ...compile.atomics import atomic_add
 from ...compile.host_kernels import compile_kernel, even_rows, parallel_map
 from ...compile.task import task
@@ -39,7 +40,18 @@ _VERTICES_PER_ITEM = 128
 _FAST_STEPS = 8  # in which neighbors may change at once
 _THREAD_MAX_DEGREE = 16
 _SCRATCH_BYTES = {"thread": 512, "warp": 4096, "cta": 32768}
-WANTING, CONVERGED, STEPS = 0, 1, 2  # words of the state of a launch
+
+
+class StepsState(NamedTuple):
+    """Words of the state of a launch (`arrays.record`)."""
+
+    wanting: int = 1  # vertices that want another label
+    converged: int = 1
+    steps: int = 1
+
+
+AT = places(StepsState)
+DONE = 1  # the mode in which items do nothing
 DONE = 1  # the mode in which items do nothing
 
 
@@ -124,19 +136,19 @@ def propagate(worker, item, graph, p):  # type: ignore[no-untyped-def]
     wanting = worker.sum(wanting)
     if worker.rank == 0:
         if wanting > 0:
-            atomic_add(p.state, WANTING, wanting)
+            atomic_add(p.state, AT.wanting, wanting)
         worker.push(item)
 
 
 def end_step(worker, graph, p):  # type: ignore[no-untyped-def]
     """Between rounds: end the launch if no vertex wants another label, or all steps are done."""
-    wanting, steps = p.state[WANTING], worker.round >> 1
+    wanting, steps = p.state[AT.wanting], worker.round >> 1
     worker.sync()  # all threads have read it
     if worker.mode != DONE and worker.round & 1 == 0:
         if wanting == 0 or steps == p.max_steps:
             worker.set_mode(DONE)
         if worker.rank == 0:
-            p.state[WANTING], p.state[STEPS], p.state[CONVERGED] = 0, steps, wanting == 0
+            p.state[AT.wanting], p.state[AT.steps], p.state[AT.converged] = 0, steps, wanting == 0
 
 
 @vertex_map
@@ -228,7 +240,7 @@ def label_propagation(
     n, device = graph.num_vertices, graph.device
     label, wanted = (empty(n, dtype=np.uint32, device=device) for _ in range(2))
     wants, active = (empty(n, dtype=np.uint8, device=device) for _ in range(2))
-    state = zeros(3, dtype=np.int64, device=device)
+    state = new_record(StepsState, device)
     p = Labels(label, wanted, wants, active, state, base, limit, _THREAD_MAX_DEGREE)
     smallest = full(n, 0xFFFF_FFFF, dtype=np.uint32, device=device)
     items = range_items(n, _VERTICES_PER_ITEM)
@@ -247,9 +259,9 @@ def label_propagation(
 
     launches.compile_ahead(graph.indptr.dtype, launch_all)
     launch_all(launches)
-    _, converged, steps = map(int, state.to_numpy())
+    found = read_record(StepsState, state)
     stats = launches.total(propagate.name, like=launches.runs[1])
-    return LabelResult(as_library(label, graph.library), int(launches.totals[0]), bool(converged), steps, stats)
+    return LabelResult(as_library(label, graph.library), int(launches.totals[0]), bool(found.converged), found.steps, stats)
 
 
 def _frequency_kernel(
