@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..arrays.array import Array, asarray, empty
-from ..arrays.array_library import as_library
 from ..arrays.record import new_record, places
 from ..compile.atomics import atomic_max, atomic_min
 from ..compile.task import task
@@ -39,8 +38,9 @@ from ..operators.vertex_map import vertex_sums
 from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
 from ..support.host_memory import host_memory_for
-from .arguments import check_call, per_vertex, rows_on_host
+from .arguments import per_vertex, rows_on_host
 from .connected_components import ComponentsResult, check_labels, connected_components, describe_components
+from .frame import algorithm
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, register
 
@@ -227,7 +227,7 @@ def name_by_smallest(v, label, smallest):  # type: ignore[no-untyped-def]
     return (1.0 if label[v] == v else 0.0,)
 
 
-@host_memory_for("atos.strongly_connected_components")
+@algorithm(rounds=True)
 def strongly_connected_components(
     graph: Graph, *, worker: str | None = None, **launch_options: Unpack[LaunchOptions]
 ) -> ComponentsResult:
@@ -269,7 +269,6 @@ def strongly_connected_components(
     >>> print(result.label[:], result.num_components)
     [0 1 1 3] 3
     """
-    check_call(strongly_connected_components, graph, worker, launch_options, rounds=True)
     if graph.is_symmetric():
         return connected_components(graph, worker=worker, **launch_options)
     rows, n, m, device = graph._replace(weights=None), graph.num_vertices, graph.num_edges, graph.device
@@ -295,7 +294,7 @@ def strongly_connected_components(
         return int(launches.sums(name_by_smallest, n, keys.label, keys.smallest)[0])
 
     launches.compile_ahead(graph.indptr.dtype, run)
-    return ComponentsResult(as_library(keys.label, graph.library), run(launches), launches.total())
+    return ComponentsResult(keys.label, run(launches), launches.total())
 
 
 @host_memory_for("atos.verify_strongly_connected_components")
@@ -341,7 +340,6 @@ def verify_strongly_connected_components(graph: Graph, label: Any, num_component
 
 register(
     Algorithm(
-        name="strongly_connected_components",
         run=strongly_connected_components,
         verify=lambda graph, result, _: verify_strongly_connected_components(graph, result.label, result.num_components),
         describe=describe_components,
@@ -351,6 +349,5 @@ register(
 Finds the strongly connected components of a directed graph by smallest keys that are propagated from both ends of edges
 (ECL-SCC). The label of a vertex is the smallest vertex of its component. Tarjan's algorithm, on one core, proves it right.""",
         examples=("web.txt.gz --out label.npy", "rmat:16:16 --worker warp"),
-        launch_defaults=True,
     )
 )

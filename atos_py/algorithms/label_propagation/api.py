@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...arrays.array import Array, empty
-from ...arrays.array_library import as_library
 from ...arrays.filled import full
 from ...arrays.record import new_record, places, read_record
 from ...compile.atomics import atomic_add
@@ -25,9 +24,10 @@ from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ...support.splitmix64 import splitmix64
 from ...support.validation import check_int
-from ..arguments import check_call, first_of, hash_of_seed, per_vertex, rows_on_host
+from ..arguments import first_of, hash_of_seed, per_vertex, rows_on_host
+from ..frame import algorithm
 from ..launch_sequence import LaunchSequence
-from ..registry import Algorithm, Option, register
+from ..registry import SEED, Algorithm, Option, register
 from .most_frequent import find_by_table, find_by_thread
 from .smallest_vertex import find_smallest, rename
 
@@ -51,7 +51,6 @@ class StepsState(NamedTuple):
 
 
 AT = places(StepsState)
-DONE = 1  # the mode in which items do nothing
 DONE = 1  # the mode in which items do nothing
 
 
@@ -187,7 +186,7 @@ class LabelResult:
     stats: LaunchStats
 
 
-@host_memory_for("atos.label_propagation")
+@algorithm(rounds=True)
 def label_propagation(
     graph: Graph, *, max_steps: int = 1000, seed: int = 0, worker: str | None = None, **launch_options: Unpack[LaunchOptions]
 ) -> LabelResult:
@@ -232,7 +231,6 @@ def label_propagation(
     >>> atos.label_propagation(graph).label.to_numpy()
     array([0, 0, 0, 3, 3], dtype=uint32)
     """
-    check_call(label_propagation, graph, worker, launch_options, rounds=True)
     limit = check_int("max_steps", max_steps, 0, 2**31)
     base = hash_of_seed(seed)
     check_int("shared_memory", launch_options.get("shared_memory", 512), 512, 1 << 20)
@@ -261,7 +259,7 @@ def label_propagation(
     launch_all(launches)
     found = read_record(StepsState, state)
     stats = launches.total(propagate.name, like=launches.runs[1])
-    return LabelResult(as_library(label, graph.library), int(launches.totals[0]), bool(found.converged), found.steps, stats)
+    return LabelResult(label, int(launches.totals[0]), bool(found.converged), found.steps, stats)
 
 
 def _frequency_kernel(
@@ -325,7 +323,6 @@ def verify_label_propagation(graph: Graph, label: Any) -> None:
 
 register(
     Algorithm(
-        name="label_propagation",
         run=label_propagation,
         verify=lambda graph, result, _: verify_label_propagation(graph, result.label),
         describe=lambda result: {"communities": result.num_communities},
@@ -335,7 +332,6 @@ register(
 Gives each vertex a label that is most frequent among its neighbors (Raghavan et al. 2007), in one launch with rounds. A pass
 over all edges proves that. The result depends on the seed alone. An edge without its reverse is taken as undirected.""",
         examples=("rmat:16:16 --out label.npy", "road:1000:0.62 --seed 7"),
-        options={"seed": Option("what chance decides depends on it", int), "max_steps": Option("steps at most", int)},
-        launch_defaults=True,
+        options={"seed": SEED, "max_steps": Option("steps at most", int)},
     )
 )
