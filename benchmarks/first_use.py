@@ -15,7 +15,7 @@ What was made when the package was built (`python setup.py build_kernels`), kern
 python benchmarks/first_use.py --device cpu --call all --compile
 
 With `--limits` it prints with which limit of registers the kernels of these calls link without a stack, if that is not the
-least: the table of atos_py/compile/first_limits.py.
+least. A task whose kernels all take 64 says `max_registers={"cta": (64, None)}`, which spares the links with less.
 
 python benchmarks/first_use.py --link sm_90 --limits --call all --repeat 1
 """
@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import os
 import subprocess
@@ -179,6 +180,7 @@ def child(
         from atos_py.compile.codegen import target_cuda as _  # noqa: F401
     ready = time.thread_time()
     from atos_py.compile.recorder import recorded_programs
+    from atos_py.compile.spec import REGISTERS
     from atos_py.tools import prelink
 
     clock = Clock()
@@ -202,12 +204,10 @@ def child(
         clock.count.clear()
         start, wall, run = processor_time(), time.perf_counter(), 0.0
         cc = int(link_for[3:-1]), int(link_for[-1])
-        if find_limits:
-            link.first_limit, link.only_limit = (lambda task, worker: 0), (lambda task, worker: None)
         for spec in programs:
             before = len(clock.limits)
             with clock.during("load"):
-                link.cubin(spec, cc)
+                link.cubin(dataclasses.replace(spec, max_registers=REGISTERS) if find_limits else spec, cc)
             limits += [(kernel, spec.worker, limit) for kernel, limit in clock.limits[before:]]
     call, wall = processor_time() - start, time.perf_counter() - wall
     seconds = {part: clock.seconds[part] for part in ("start", "typing", "lowering", "Numba", "LLVM", "link", "load")}
@@ -275,7 +275,7 @@ def print_limits(options: argparse.Namespace) -> None:
     for (kernel, worker), limits in sorted(found.items()):
         least = min(limit or _LIMITS[-1] for limit in limits)
         if least in _LIMITS:
-            print(f'    ("{kernel}", "{worker}"): {least},', flush=True)
+            print(f"{kernel}, {worker}: {least}", flush=True)
 
 
 def main() -> None:
@@ -289,7 +289,7 @@ def main() -> None:
     parser.add_argument("--mesh", default="road:200:0.62", metavar="GRAPH", help="default: road:200:0.62")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="times, of which the fastest is told; default: 3")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything there, with the names of the tasks")
-    parser.add_argument("--limits", action="store_true", help="with --link: print the table of first limits instead")
+    parser.add_argument("--limits", action="store_true", help="with --link: print limits of registers instead")
     parser.add_argument("--compile", action="store_true", help="compile also what was made when the package was built")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -57,12 +57,11 @@ def first_of(flags: NDArray[np.bool_]) -> int:
 def check_call(
     algorithm: Callable[..., Any],
     graph: Any,
-    worker: str | None,
     options: Mapping[str, Any],
     rounds: bool = False,
     over_devices: bool = False,
 ) -> None:
-    """Raise, before anything is done, unless an algorithm is given a graph, a worker or None, and options that there are.
+    """Raise, before anything is done, unless an algorithm is given a graph, and options that there are, with a worker or None.
 
     An option is the algorithm's own or one of its launches. With `rounds`, these must not take away the rounds in which it
     proceeds, or the function between them. If it runs `over_devices`, the graph may be the parts of one.
@@ -72,12 +71,12 @@ def check_call(
     name = algorithm.__name__
     if options:
         check_launch_options(name, options, list_parameters(algorithm))
-    if rounds and not options.get("barrier", True):
-        raise LaunchConfigError(f"{name} proceeds in rounds, which take barriers (got barrier=False); leave it out")
-    if rounds:
+        if options.get("worker") is not None:
+            check_worker(options["worker"])
+    if rounds and not isinstance(graph, HostPartition):  # hosts have rounds of their own between launches
+        if not options.get("barrier", True):
+            raise LaunchConfigError(f"{name} proceeds in rounds, which take barriers (got barrier=False); leave it out")
         check_no_each_round(name, options)
-    if worker is not None:
-        check_worker(worker)
 
 
 def check_no_each_round(name: str, options: Mapping[str, Any]) -> None:

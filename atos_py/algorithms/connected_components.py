@@ -9,24 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.array import new_array, to_host
-from ..arrays.array_library import as_library
 from ..compile.host_kernels import compile_kernel, first_found
 from ..errors import VerificationError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..graph.host_partition import HostPartition
 from ..graph.partition import Partition
-from ..operators.connect import ALL_EDGES, COUNT, NOTES, choose_largest, connect, sampled_edges
+from ..operators.connect import ALL_EDGES, AT, NOTES, choose_largest, connect, sampled_edges
 from ..operators.row_map import row_queue
 from ..runtime.launch_options import LaunchOptions
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
-from .arguments import check_call, ends_of, per_vertex, rows_on_host
+from .arguments import ends_of, per_vertex, rows_on_host
 from .components_over_devices import components_over
 from .components_over_hosts import components_over_hosts
+from .frame import algorithm
 from .kept_launches import take_queue
 from .launch_sequence import LaunchSequence
-from .on_one_device import as_graph_on_one_device
 from .registry import Algorithm, register
 
 if TYPE_CHECKING:
@@ -65,8 +64,7 @@ class ComponentsResult:
     stats: LaunchStats
 
 
-@host_memory_for("atos.connected_components")
-@as_graph_on_one_device
+@algorithm(rounds=True, over_devices=True)
 def connected_components(
     graph: Graph | Partition | HostPartition, *, worker: str | None = None, **launch_options: Unpack[LaunchOptions]
 ) -> ComponentsResult:
@@ -107,8 +105,6 @@ def connected_components(
     >>> print(result.num_components, result.label[:3])
     1053 [0 0 0]
     """
-    rounds = not isinstance(graph, HostPartition)  # hosts have rounds of their own between launches
-    check_call(connected_components, graph, worker, launch_options, rounds, over_devices=True)
     if isinstance(graph, HostPartition):
         return ComponentsResult(*components_over_hosts(graph, worker, launch_options))
     if isinstance(graph, Partition):
@@ -121,7 +117,7 @@ def connected_components(
     sampled = sampled_edges(graph.num_edges, n) if graph.is_symmetric() else ALL_EDGES
     launches.over_rows(connect, n, sampled, graph._replace(weights=None), label, notes, each_round=choose_largest)
     launches.finish()
-    return ComponentsResult(as_library(label, graph.library), int(notes[COUNT]), launches.total())
+    return ComponentsResult(label, int(notes[AT.num_components]), launches.total())
 
 
 def _edges_kernel(indptr: Any, indices: Any, label: Any, first: int, end: int) -> int:  # pragma: no cover - compiled
@@ -213,7 +209,6 @@ def describe_components(result: ComponentsResult) -> dict[str, Any]:
 
 register(
     Algorithm(
-        name="connected_components",
         run=connected_components,
         verify=lambda graph, result, _: verify_connected_components(graph, result.label, result.num_components),
         describe=describe_components,
@@ -223,6 +218,5 @@ register(
 Finds the connected components of a graph, the weak ones if it is directed, by a union-find of tasks (Afforest, ECL-CC). The
 label of a vertex is the smallest vertex of its component. A serial search proves the labels right.""",
         examples=("rmat:16:16 --out label.npy", "road:1000:0.62 --worker warp"),
-        launch_defaults=True,
     )
 )

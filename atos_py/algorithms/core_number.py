@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.array import empty, to_host
-from ..arrays.array_library import as_library
 from ..compile.host_kernels import compile_kernel
 from ..errors import VerificationError
 from ..graph.graph import Graph
@@ -25,7 +24,8 @@ from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
-from .arguments import check_call, first_of, per_vertex, rows_on_host
+from .arguments import first_of, per_vertex, rows_on_host
+from .frame import algorithm
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, register
 from .undirected import degrees_without_loops, undirected
@@ -69,7 +69,7 @@ class CoreResult:
         return int(np.asarray(to_host(self.core)).max(initial=0))
 
 
-@host_memory_for("atos.core_number")
+@algorithm(rounds=True)
 def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Unpack[LaunchOptions]) -> CoreResult:
     """Return the core number of each vertex: the largest k such that it is in the k-core.
 
@@ -112,7 +112,6 @@ def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Un
     >>> atos.core_number(triangle_with_tail).core.to_numpy()
     array([2, 2, 2, 1], dtype=uint32)
     """
-    check_call(core_number, graph, worker, launch_options, rounds=True)
     rows = undirected(graph)._replace(weights=None)
     n, device, degrees = graph.num_vertices, graph.device, degrees_without_loops(rows)
     core, items = empty(n, dtype=np.uint32, device=device), list_ranges(n)
@@ -128,7 +127,7 @@ def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Un
 
     launches.compile_ahead((rows.indptr.dtype, p.degree.dtype), launch_all)
     launch_all(launches)
-    return CoreResult(as_library(core, graph.library), launches.total(scan.name))
+    return CoreResult(core, launches.total(scan.name))
 
 
 def _order_kernel(
@@ -204,7 +203,6 @@ def verify_core_number(graph: Graph, core: Any) -> None:
 
 register(
     Algorithm(
-        name="core_number",
         run=core_number,
         verify=lambda graph, result, _: verify_core_number(graph, result.core),
         describe=lambda result: {"largest": result.max_core},
@@ -215,6 +213,5 @@ Finds the core number of each vertex: the largest k such that it is in a part of
 edges to others of it. All levels are peeled in one launch with rounds (Kabir and Madduri 2017). A serial algorithm of another
 kind checks them. The degree in a graph with edges in one direction only is that of edges in and out.""",
         examples=("rmat:16:16 --out core.npy", "road:1000:0.62 --worker warp"),
-        launch_defaults=True,
     )
 )

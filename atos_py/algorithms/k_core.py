@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.array import empty
-from ..arrays.array_library import as_library
 from ..compile.atomics import atomic_add, atomic_exch
 from ..errors import VerificationError
 from ..graph.graph import Graph
@@ -26,8 +25,9 @@ from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_int
-from .arguments import check_call, first_of, per_vertex
+from .arguments import first_of, per_vertex
 from .core_number import find_serial_cores
+from .frame import algorithm
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, Option, register
 from .undirected import degrees_without_loops, undirected
@@ -64,7 +64,7 @@ def mark_rest(v, k, degree, members):  # type: ignore[no-untyped-def]
     members[v] = degree[v] >= k
 
 
-@host_memory_for("atos.k_core")
+@algorithm()
 def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options: Unpack[LaunchOptions]) -> VertexSetResult:
     """Return the k-core: the largest part of the graph in which each vertex has at least k edges to others of it.
 
@@ -99,7 +99,6 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
     >>> atos.k_core(triangle_with_tail, 2).members.to_numpy()
     array([ True,  True,  True, False])
     """
-    check_call(k_core, graph, worker, launch_options)
     rows, n, device = undirected(graph)._replace(weights=None), graph.num_vertices, graph.device
     least, degree = check_int("k", k, 0, 2**62), degrees_without_loops(rows).copy()
     members, items = empty(n, dtype=np.bool_, device=device), mixed_ranges(n)
@@ -112,7 +111,7 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
 
     launches.compile_ahead((rows.indptr.dtype, degree.dtype), launch_all)
     launch_all(launches)
-    return VertexSetResult(as_library(members, graph.library), launches.total(leave.name))
+    return VertexSetResult(members, launches.total(leave.name))
 
 
 @host_memory_for("atos.verify_k_core")
@@ -154,7 +153,6 @@ def verify_k_core(graph: Graph, k: int, members: Any) -> None:
 
 register(
     Algorithm(
-        name="k_core",
         run=k_core,
         verify=lambda graph, result, options: verify_k_core(graph, options["k"], result.members),
         describe=describe_set,
@@ -166,6 +164,5 @@ serial algorithm checks it.""",
         examples=("rmat:16:16 --k 10 --out members.npy",),
         options={"k": Option("the degree within the core", int)},
         defaults={"k": 2},
-        launch_defaults=True,
     )
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -70,7 +71,7 @@ def by_owner(vertex_map: Task) -> Task:
     def run(worker, v, *args):  # type: ignore[no-untyped-def]
         body(worker, v // VERTICES_PER_ITEM, *args)
 
-    return Task(named(run, body))
+    return replace(vertex_map, body=named(run, body))
 
 
 def number_of(parts: Partition, vertex: int | None) -> int | None:

@@ -16,7 +16,7 @@ from ..arrays.array import Array
 from ..errors import InvalidArgumentError
 from ..graph.graph import Graph
 
-__all__ = ["Algorithm", "Option", "find_algorithms", "pick_options", "register"]
+__all__ = ["SEED", "Algorithm", "Option", "find_algorithms", "pick_options", "register"]
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,8 @@ class Algorithm:
 
     Attributes
     ----------
-    name : str
-        The name of the function that users call, and of the command.
     run : callable
-        That function: ``run(graph, **options)``. Its result has the `LaunchStats` as `stats`.
+        The function that users call: ``run(graph, **options)``. Its result has the `LaunchStats` as `stats`.
     verify : callable
         ``verify(graph, result, options)`` proves a result right or raises `VerificationError`. `options` are those of the run,
         with `defaults` and `source`. It returns the numbers that `bench` prints of the result, or None for those of `describe`.
@@ -76,7 +74,6 @@ class Algorithm:
         Names of its runs in the tables of `reproduce`, and the options of each. Empty if the paper has not measured it.
     """
 
-    name: str
     run: Callable[..., Any]
     verify: Callable[[Graph, Any, Mapping[str, Any]], dict[str, Any] | None]
     describe: Callable[[Any], dict[str, Any]]
@@ -89,10 +86,18 @@ class Algorithm:
     weighted: bool = False
     defaults: Mapping[str, Any] = field(default_factory=dict)
     tunable: Callable[[Graph], Mapping[str, Sequence[Any]]] = lambda _graph: {}
-    launch_defaults: bool = False
+    launch_defaults: bool = True
     least_tasks: Callable[[Any], int | None] = lambda _result: None
     paper: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
+    @property
+    def name(self) -> str:
+        """The name of the function, and of the command."""
+        return self.run.__name__
+
+
+#: Option of several algorithms.
+SEED = Option("what chance decides depends on it", int)
 
 _registered: dict[str, Algorithm] = {}
 

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays.array import to_host
-from ..arrays.array_library import as_library
 from ..arrays.filled import full
 from ..compile.atomics import atomic_min
 from ..compile.task import task
@@ -28,8 +27,9 @@ from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_host_array, check_bool
-from .arguments import check_call, check_cutoff, check_sources, rows_on_host
+from .arguments import check_cutoff, check_sources, rows_on_host
 from .bfs.entry import CUTOFF, SOURCES
+from .frame import algorithm
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, Option, pick_options, register
 from .sssp.distances import BUCKETS, distance_dtype, distance_limit, suit_delta, unreached_of
@@ -78,7 +78,7 @@ def push_step(worker, weights, row, vertex, distance):  # type: ignore[no-untype
         worker.push((row, vertex, distance), distance)
 
 
-@task(workload=out_edges)
+@task(workload=out_edges, max_registers={"cta": (64, None)})
 def relax_in_row(worker, item, i, first, length, row, graph, distance, cutoff):  # type: ignore[no-untyped-def]
     """Relax an edge in a row; push its end with the distance if that went down."""
     neighbor = graph.indices[first + i]
@@ -89,7 +89,7 @@ def relax_in_row(worker, item, i, first, length, row, graph, distance, cutoff): 
         push_step(worker, graph.weights, row, neighbor, candidate)
 
 
-@host_memory_for("atos.shortest_path_lengths")
+@algorithm()
 def shortest_path_lengths(
     graph: Graph,
     sources: ArrayLike,
@@ -141,7 +141,6 @@ def shortest_path_lengths(
     array([[ 3,  8,  0],
            [ 0,  5, 14]], dtype=uint32)
     """
-    check_call(shortest_path_lengths, graph, worker, launch_options)
     n = graph.num_vertices
     rows, limit = _rows(sources, n), check_cutoff(cutoff)
     graph = _weighted(graph, weighted)
@@ -153,7 +152,7 @@ def shortest_path_lengths(
     queue = Queue(2 * n, dtype=items.dtype, device=graph.device, **ordered)
     launches = LaunchSequence("shortest_path_lengths", queue, launch_options, worker)
     launches.launch(items, relax_in_row, graph, distance, distance_limit(limit, kind))
-    return ShortestPathLengthsResult(as_library(distance, graph.library), launches.total())
+    return ShortestPathLengthsResult(distance, launches.total())
 
 
 def _rows(sources: ArrayLike, n: int) -> NDArray[Any]:
@@ -224,7 +223,6 @@ def _describe(result: ShortestPathLengthsResult) -> dict[str, Any]:
 
 register(
     Algorithm(
-        name="shortest_path_lengths",
         run=shortest_path_lengths,
         verify=lambda graph, result, options: verify_shortest_path_lengths(
             graph, options["sources"], result.distance, **pick_options(options, "weighted", "cutoff")
@@ -243,6 +241,5 @@ verified as the result of one search.""",
         },
         weighted=True,
         defaults={"sources": [0]},
-        launch_defaults=True,
     )
 )

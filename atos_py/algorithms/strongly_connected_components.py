@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.array import Array, asarray, empty, zeros
-from ..arrays.array_library import as_library
+from ..arrays.array import Array, asarray, empty
+from ..arrays.record import new_record, places
 from ..compile.atomics import atomic_max, atomic_min
 from ..compile.task import task
 from ..graph.graph import Graph
@@ -38,8 +38,9 @@ from ..operators.vertex_map import vertex_sums
 from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
 from ..support.host_memory import host_memory_for
-from .arguments import check_call, per_vertex, rows_on_host
+from .arguments import per_vertex, rows_on_host
 from .connected_components import ComponentsResult, check_labels, connected_components, describe_components
+from .frame import algorithm
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, register
 
@@ -56,8 +57,17 @@ _LAST_FULL_ROUND = 2  # after which edges are left out that have propagated the 
 _BEGIN, _RESET, _PROPAGATE, _DROP, _FILTER = 0, 1, 2, 3, 4  # modes of rounds
 _FROM, _TO = 0, 1  # columns of `known`
 _32, _LOW, _TWICE = np.uint64(32), np.uint64(2**32 - 1), np.uint64(2**32 + 1)
-# Places in `notes`: the vertex of key 0, with its degree; whether anything changed; how many lists of edges were made.
-_PIVOT, _ANY_CHANGE, _STEP = 0, 1, 2
+
+
+class Notes(NamedTuple):
+    """Words of `notes` (`arrays.record`)."""
+
+    pivot: int = 1  # the vertex of key 0, with its degree
+    any_change: int = 1
+    step: int = 1  # how many lists of edges were made
+
+
+AT = places(Notes)
 
 
 class Keys(NamedTuple):
@@ -74,7 +84,7 @@ class Keys(NamedTuple):
 
 def key_of(v, keys):  # type: ignore[no-untyped-def]
     """Return the number by which vertices are compared, and the vertex of a key: the pivot and vertex 0 have changed keys."""
-    pivot = keys.notes[_PIVOT] & 0xFFFF_FFFF
+    pivot = keys.notes[AT.pivot] & 0xFFFF_FFFF
     return np.int64(0) if v == pivot else pivot if v == 0 else np.int64(v)
 
 
@@ -148,11 +158,11 @@ def find(v, keys):  # type: ignore[no-untyped-def]
 list_those_left = compaction(is_left)
 
 
-@task
+@task(max_registers={"cta": (64, None)})
 def separate(worker, item, size, share, thread_max_degree, repeats, graph, keys):  # type: ignore[no-untyped-def]
     """Do for a range of the list of edges what the mode of the round says; at first for a range of `share` vertices."""
     n, m = keys.label.size, graph.indices.size
-    step = keys.notes[_STEP] & 1
+    step = keys.notes[AT.step] & 1
     first = item * size + step * m
     end = min(item * size + size, keys.counts[step]) + step * m
     if worker.mode == _BEGIN:
@@ -164,7 +174,7 @@ def separate(worker, item, size, share, thread_max_degree, repeats, graph, keys)
             largest = max(largest, (graph.indptr[v + 1] - graph.indptr[v]) << 32 | v)
         largest = worker.max(largest)
         if worker.rank == 0 and repeats == 1:
-            atomic_max(keys.notes, _PIVOT, largest)
+            atomic_max(keys.notes, AT.pivot, largest)
         store_rows(worker, begin, last, thread_max_degree, graph.indptr, graph, keys)
     elif worker.mode == _RESET:
         for place in worker.split(range(first, end)):
@@ -176,7 +186,7 @@ def separate(worker, item, size, share, thread_max_degree, repeats, graph, keys)
             if not worker.any(propagate_range(worker, first, end, keys)):
                 break
             if worker.rank == 0:
-                keys.notes[_ANY_CHANGE] = 1
+                keys.notes[AT.any_change] = 1
     else:
         dropping = worker.mode == _DROP
         for place in worker.split(range(first, end)):
@@ -195,7 +205,7 @@ def set_mode(worker, size, share, thread_max_degree, repeats, graph, keys):  # t
         worker.set_mode(_RESET)
     elif mode in (_BEGIN, _RESET, _DROP):
         worker.set_mode(_PROPAGATE)
-    elif notes[_ANY_CHANGE] == 0:
+    elif notes[AT.any_change] == 0:
         worker.set_mode(_FILTER)
     elif repeats == 1 and worker.round == _LAST_FULL_ROUND:
         worker.set_mode(_DROP)
@@ -205,9 +215,9 @@ def set_mode(worker, size, share, thread_max_degree, repeats, graph, keys):  # t
             reset(np.int64(0), keys)
             reset(key_of(np.int64(0), keys), keys)
         elif mode in (_DROP, _FILTER):
-            notes[_STEP] += 1
-        notes[_ANY_CHANGE] = 0
-        keys.counts[1 - (notes[_STEP] & 1)] = 0
+            notes[AT.step] += 1
+        notes[AT.any_change] = 0
+        keys.counts[1 - (notes[AT.step] & 1)] = 0
 
 
 @vertex_sums
@@ -217,7 +227,7 @@ def name_by_smallest(v, label, smallest):  # type: ignore[no-untyped-def]
     return (1.0 if label[v] == v else 0.0,)
 
 
-@host_memory_for("atos.strongly_connected_components")
+@algorithm(rounds=True)
 def strongly_connected_components(
     graph: Graph, *, worker: str | None = None, **launch_options: Unpack[LaunchOptions]
 ) -> ComponentsResult:
@@ -259,7 +269,6 @@ def strongly_connected_components(
     >>> print(result.label[:], result.num_components)
     [0 1 1 3] 3
     """
-    check_call(strongly_connected_components, graph, worker, launch_options, rounds=True)
     if graph.is_symmetric():
         return connected_components(graph, worker=worker, **launch_options)
     rows, n, m, device = graph._replace(weights=None), graph.num_vertices, graph.num_edges, graph.device
@@ -271,7 +280,7 @@ def strongly_connected_components(
         smallest=empty(n, dtype=np.uint32, device=device),
         edges=empty(2 * m, dtype=np.uint64, device=device),
         counts=asarray(np.array([m, 0]), device=device),
-        notes=zeros(_STEP + 1, dtype=np.int64, device=device),
+        notes=new_record(Notes, device),
     )
     items = range_items(max(n, m), _EDGES_PER_ITEM)
     repeats = 1 if m >= _DENSE * n else _REPEATS
@@ -285,7 +294,7 @@ def strongly_connected_components(
         return int(launches.sums(name_by_smallest, n, keys.label, keys.smallest)[0])
 
     launches.compile_ahead(graph.indptr.dtype, run)
-    return ComponentsResult(as_library(keys.label, graph.library), run(launches), launches.total())
+    return ComponentsResult(keys.label, run(launches), launches.total())
 
 
 @host_memory_for("atos.verify_strongly_connected_components")
@@ -331,7 +340,6 @@ def verify_strongly_connected_components(graph: Graph, label: Any, num_component
 
 register(
     Algorithm(
-        name="strongly_connected_components",
         run=strongly_connected_components,
         verify=lambda graph, result, _: verify_strongly_connected_components(graph, result.label, result.num_components),
         describe=describe_components,
@@ -341,6 +349,5 @@ register(
 Finds the strongly connected components of a directed graph by smallest keys that are propagated from both ends of edges
 (ECL-SCC). The label of a vertex is the smallest vertex of its component. Tarjan's algorithm, on one core, proves it right.""",
         examples=("web.txt.gz --out label.npy", "rmat:16:16 --worker warp"),
-        launch_defaults=True,
     )
 )

@@ -18,7 +18,6 @@ from .archive import CORE_DIR
 from .codegen import stored_bytes
 from .cubin import registers_and_stack
 from .debug_checks import Checks
-from .first_limits import first_limit, only_limit, spills_allowed
 from .host_kernels import num_threads, parallel_map
 from .kinds import Tasks
 from .lowered_tasks import find_lowered
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CORE_DIR", "LinkedKernel", "cubin", "environment", "freeze", "name_in_cache", "native", "thaw"]
 
-# Of a thread, tried in turn until nothing is spilled: a multiprocessor then holds 1,536, 1,280 or 1,024 threads, or fewer.
-_REGISTERS = (40, 48, 64, None)
 _PROCESSORS_TO_SPARE = 8  # from which on links that may turn out needless delay nothing
 # LTO-IR for this architecture links for later ones too, whose own LTO-IR is of another dialect than the core's.
 _NEWEST_CC = (9, 0)
@@ -110,10 +107,7 @@ def _make_cubin(spec: ProgramSpec, cc: tuple[int, int]) -> LinkedKernel:
         with during("compile", task.name), _compiling:
             code = _compiled(replace(spec, worker="cta", max_registers=None), min(cc, _NEWEST_CC))
         with during("link", task.name):
-            given = spec.max_registers or only_limit(task, spec.worker) or _REGISTERS
-            limits = (given,) if isinstance(given, int) else given
-            first, spills = first_limit(task, spec.worker), spills_allowed(task, spec.each_round)
-            kernel = _link_best(task.name, core, code, cc, limits, first, spills)
+            kernel = _link_best(task.name, core, code, cc, *spec.limits())
         return replace(kernel, checks=code.checks)
 
     return keep((spec, cc), _find_or_make(spec, ("cuda", core, cc), make, freeze, thaw))
@@ -173,21 +167,19 @@ def _core(worker: str, item_bytes: int) -> bytes:
 
 
 def _link_best(
-    name: str, core: bytes, code: CudaCode, cc: tuple[int, int], limits: Sequence[int | None], first: int | None, spills: int
+    name: str, core: bytes, code: CudaCode, cc: tuple[int, int], limits: Sequence[int | None], spills: int
 ) -> LinkedKernel:
     """Link with these limits in turn until no stack is needed, or no more than `spills` bytes are spilled.
 
     For what needs more, the first limit that spills least is taken.
 
-    The least limit is tried by itself, or `first` if that is one of the limits, and only larger ones after it. Where there are
-    processors to spare, the main thread then links with all of these at once. Other threads, which may link several tasks side
-    by side, do not: nvJitLink gains little from more than a few threads.
+    The first limit is tried by itself. Where there are processors to spare, the main thread then links with all others at once.
+    Other threads, which may link several tasks side by side, do not: nvJitLink gains little from more than a few threads.
     """
     link = functools.partial(_link, name, core, code, cc)
     at_once = num_threads() >= _PROCESSORS_TO_SPARE and threading.current_thread() is threading.main_thread()
-    start = limits.index(first) if first in limits else 0
     kernels = []
-    for part in limits[start : start + 1], limits[start + 1 :]:
+    for part in limits[:1], limits[1:]:
         for kernel in parallel_map(link, part) if at_once else map(link, part):
             kernels.append(kernel)
             if kernel.stack_bytes == 0 or kernel.spill_bytes <= spills:

@@ -6,13 +6,14 @@ import functools
 import importlib
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, overload
 
 from ..errors import InvalidArgumentError, TaskCallError
 from ..support.validation import check_int
 from .group import Group
+from .register_limits import Limits, check_limits
 from .scratch import GROUPS
 
 __all__ = [
@@ -37,6 +38,11 @@ class Task:
         `workload(item, *args)` of a nested task: the length of the item's inner loop, or `(length, value, ...)`.
     group : int
         Threads that run an iteration of a nested task together; 1 if each runs iterations of its own.
+    max_registers : int, tuple or dict, optional
+        As `task` takes it.
+    spills : int, optional
+        Bytes that a thread may spill in a launch with a function between rounds, before a larger limit of registers is tried;
+        by default few, and none for tasks of the package.
 
     Examples
     --------
@@ -52,6 +58,8 @@ class Task:
     body: Callable[..., Any]
     workload: Callable[..., Any] | None = None
     group: int = 1
+    max_registers: Limits | Mapping[str, Limits] | None = None
+    spills: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.body.__doc__)
@@ -73,7 +81,7 @@ class Task:
         module, name = self.body.__module__, self.body.__qualname__
         if _find_task(module, name) is self and not (module == "__main__" and "cloudpickle" in sys.modules):
             return _named_task, (module, name)
-        return Task, (self.body, self.workload, self.group)
+        return Task, (self.body, self.workload, self.group, self.max_registers, self.spills)
 
     @property
     def nested(self) -> bool:
@@ -118,9 +126,19 @@ def _named_task(module: str, name: str) -> Task:
 @overload
 def task(body: Callable[..., Any], /) -> Task: ...
 @overload
-def task(*, workload: Callable[..., Any] | None = None, group: int | None = None) -> Callable[[Callable[..., Any]], Task]: ...
 def task(
-    body: Callable[..., Any] | None = None, /, *, workload: Callable[..., Any] | None = None, group: int | None = None
+    *,
+    workload: Callable[..., Any] | None = None,
+    group: int | None = None,
+    max_registers: Limits | Mapping[str, Limits] | None = None,
+) -> Callable[[Callable[..., Any]], Task]: ...
+def task(
+    body: Callable[..., Any] | None = None,
+    /,
+    *,
+    workload: Callable[..., Any] | None = None,
+    group: int | None = None,
+    max_registers: Limits | Mapping[str, Limits] | None = None,
 ) -> Task | Callable[[Callable[..., Any]], Task]:
     """Make a function the task of a queue.
 
@@ -138,6 +156,12 @@ def task(
     group : {2, 4, 8, 16, 32}, optional
         Threads of a warp or CTA worker that run an iteration of a nested task together, as `worker.group` (see `Group`). By
         default each thread runs iterations of its own.
+    max_registers : int, tuple or dict, optional
+        The most registers that a thread of the task's kernels on a GPU takes, from 16 to 255: with 40 a multiprocessor holds
+        1,536 threads, with 64 it holds 1,024. What does not fit is spilled to memory. A tuple has limits that are tried in
+        turn until nothing is spilled, of which `None` is no limit; by default the tuple is ``(40, 48, 64, None)``. A dict
+        has limits for kinds of workers, as in ``{"cta": 40}``, and leaves the default to the others. Of several tasks in one
+        launch the limit of the first one counts. Blocks of more than 256 threads have limits of their own.
 
     Returns
     -------
@@ -164,6 +188,15 @@ def task(
     >>> queue.push([3, 4])
     >>> print(queue.launch_cta(add, total).tasks_run, total[0])
     2 9
+
+    A task that waits for memory most of the time may be faster with more threads at once, each with fewer registers:
+
+    >>> @atos.task(max_registers={"cta": 32})
+    ... def mark(worker, v, seen):
+    ...     if worker.rank == 0:
+    ...         seen[v] = 1
+    >>> mark.max_registers
+    {'cta': 32}
     """
     if body is None:
         if workload is not None and not callable(workload):
@@ -175,7 +208,8 @@ def task(
                 )
             if check_int("group", group, 2, 32) not in GROUPS:
                 raise InvalidArgumentError(f"group must be 2, 4, 8, 16 or 32 (got {group})")
-        return lambda function: Task(_function(function), workload, 1 if group is None else int(group))
+        limits = check_limits(max_registers)
+        return lambda function: Task(_function(function), workload, 1 if group is None else int(group), limits)
     return Task(_function(body))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -25,7 +26,10 @@ def weighted_difference(v, u, edge, bits, minus_zero):  # type: ignore[no-untype
     return splitmix64(hash_edge(v, u) + weight) - splitmix64(hash_edge(u, v) + weight)
 
 
-weighted_antisymmetry = gather(weighted_difference, row_difference, no_edge, zero=np.uint64(0), with_edge=True)
+weighted_antisymmetry = replace(
+    gather(weighted_difference, row_difference, no_edge, zero=np.uint64(0), with_edge=True),
+    max_registers={"warp": (48, 64, None)},
+)
 
 
 def has_symmetric_weights(graph: GraphArrays) -> bool:

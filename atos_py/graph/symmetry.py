@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from dataclasses import replace
 
 import numpy as np
 
@@ -38,7 +39,9 @@ def row_difference(v, degree, received, *args):  # type: ignore[no-untyped-def]
     return (received,)
 
 
-antisymmetry = gather(reverse_difference, row_difference, no_edge, zero=np.uint64(0))
+antisymmetry = replace(
+    gather(reverse_difference, row_difference, no_edge, zero=np.uint64(0)), max_registers={"warp": (48, 64, None)}
+)
 
 
 def is_symmetric(indptr: Array, indices: Array) -> bool:

@@ -16,27 +16,37 @@ Sources: Sutton, Ben-Nun and Barak, "Optimizing parallel graph connectivity comp
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays.record import places, record_size
 from ..compile.atomics import atomic_add, atomic_max
 from ..compile.task import Task
 from ..support.splitmix64 import splitmix64
 from .row_map import csr_bounds, row_map
 from .union_find import find_root, root_of, unite
 
-__all__ = ["ALL_EDGES", "COUNT", "NOTES", "choose_largest", "connect", "connecting", "sampled_edges"]
+__all__ = ["ALL_EDGES", "AT", "NOTES", "choose_largest", "connect", "connecting", "sampled_edges"]
 
 # What a launch is told instead of a number of sampled edges: that every vertex links all of its edges, or those to smaller
 # neighbors.
 ALL_EDGES, _TO_SMALLER = 1 << 40, 0
 _MIN_DEGREE = 4  # mean degree from which on sparing edges is worth it, and knowing whether the graph is symmetric
 _SAMPLES = 128
-# Places in `notes`: the root of the largest component, how many components there are, and the roots of the sample.
-_LARGEST, COUNT, _ROOTS = 0, 1, 2
 _ANY, _SMALLER = -1, -2  # instead of a vertex of the largest component: edges to any neighbor are linked, or to smaller ones
-NOTES = _ROOTS + _SAMPLES  # how many there are
+
+
+class Notes(NamedTuple):
+    """Words of `notes` (`arrays.record`)."""
+
+    largest: int = 1  # the root of the largest component
+    num_components: int = 1
+    roots: int = _SAMPLES
+
+
+AT = places(Notes)
+NOTES = record_size(Notes)
 
 
 def sampled_edges(num_edges: int, n: int) -> int:
@@ -120,7 +130,7 @@ def connecting(bounds: Callable[..., Any]) -> Task:
         elif step <= 2:
             chosen = np.int64(_ANY if sampled == ALL_EDGES else _SMALLER)
             if is_sampled(sampled):
-                chosen = notes[_LARGEST] & 0xFFFF_FFFF
+                chosen = notes[AT.largest] & 0xFFFF_FFFF
             link_rows(worker, first, end, thread_max_degree, graph, chosen, graph.indices, parent)
         else:
             roots = 0
@@ -130,11 +140,11 @@ def connecting(bounds: Callable[..., Any]) -> Task:
                 roots += root == v
             roots = worker.sum(roots)
             if worker.rank == 0:
-                atomic_add(notes, COUNT, roots)
+                atomic_add(notes, AT.num_components, roots)
         if step < 3 and worker.rank == 0:
             worker.push(item)
 
-    return Task(connect)
+    return Task(connect, max_registers={"cta": 48})  # components of road4900 take 2.8 ms instead of 3.7
 
 
 connect = connecting(lambda v, graph: csr_bounds(v, graph.indptr))
@@ -145,10 +155,10 @@ def choose_largest(worker, size, thread_max_degree, sampled, graph, parent, note
     if worker.round == 1 and is_sampled(sampled):
         n = np.uint64(parent.size)
         for k in worker.split(_SAMPLES):
-            notes[_ROOTS + k] = find_root(np.int64(splitmix64(np.uint64(k)) % n), parent)
+            notes[AT.roots + k] = find_root(np.int64(splitmix64(np.uint64(k)) % n), parent)
         worker.sync()
         for k in worker.split(_SAMPLES):
             same = 0
             for other in range(_SAMPLES):
-                same += notes[_ROOTS + other] == notes[_ROOTS + k]
-            atomic_max(notes, _LARGEST, same << 32 | notes[_ROOTS + k])
+                same += notes[AT.roots + other] == notes[AT.roots + k]
+            atomic_max(notes, AT.largest, same << 32 | notes[AT.roots + k])

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray, zeros
 from ..arrays.filled import full
+from ..arrays.record import places
 from ..compile.atomics import atomic_add, atomic_or_
 from ..core.devices import Device
 from .edge_map import THREAD_MAX_DEGREE
@@ -48,7 +49,16 @@ __all__ = [
 ONE_VERTEX = 1 << 36  # in the sums, above the edges: room for 134 million vertices
 _GROUP = 32
 _FEW = 8  # vertices of a frontier that the host marks one by one
-_TAKEN, _SIZE = range(2)  # places in `Filters.ranges`
+
+
+class Ranges(NamedTuple):
+    """Words of `Filters.ranges` (`arrays.record`)."""
+
+    taken: int = 1  # ranges that are taken in this round
+    size: int = 1  # vertices of a range
+
+
+AT = places(Ranges)
 
 
 class Filters(NamedTuple):
@@ -63,7 +73,7 @@ class Filters(NamedTuple):
     @property
     def opened(self) -> int:
         """The number of items that take ranges in the next round."""
-        return int(self.ranges[_TAKEN])  # type: ignore[index]
+        return int(self.ranges[AT.taken])  # type: ignore[index]
 
 
 class Fold(NamedTuple):
@@ -158,8 +168,8 @@ def open_ranges(worker, n, filters):  # type: ignore[no-untyped-def]
     """Let all ranges be taken anew, in the next round, and return the number of items that take them; collective."""
     size, takers = fit_takers(worker, n, filters.takers)
     if worker.rank == 0:
-        filters.ranges[_TAKEN] = takers
-        filters.ranges[_SIZE] = size
+        filters.ranges[AT.taken] = takers
+        filters.ranges[AT.size] = size
     return takers
 
 
@@ -171,9 +181,9 @@ def over_ranges(run: Callable[..., Any]) -> Callable[..., Any]:
 
     def each(worker, item, n, filters, *args):  # type: ignore[no-untyped-def]
         total = np.int64(0)
-        k, size = np.int64(item), np.int64(np.uint32(filters.ranges[_SIZE]))  # of 32 bits, so that it takes one register
+        k, size = np.int64(item), np.int64(np.uint32(filters.ranges[AT.size]))  # of 32 bits, so that it takes one register
         while k * size < n:
-            taken = ask_for_range(worker, filters.ranges, _TAKEN)  # the answer comes meanwhile
+            taken = ask_for_range(worker, filters.ranges, AT.taken)  # the answer comes meanwhile
             total += run(worker, k * size, min((k + 1) * size, n), *args)
             k = worker.max(taken)
         return total

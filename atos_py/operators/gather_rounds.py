@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.array import Array, asarray, empty, zeros
+from ..arrays.array import Array, empty, zeros
+from ..arrays.record import new_record, places, read_record
 from ..compile.atomics import atomic_add
 from ..compile.task import Task
 from ..core.devices import Device
@@ -22,7 +23,16 @@ from .vertex_map import named
 
 __all__ = ["GatherRanges", "GatherRounds", "bounds_of", "gather_rounds", "make_gather_rounds", "range_takers", "take_range"]
 
-_ROUNDS, _LIMITED, _DONE = range(3)  # places in the state
+
+class RoundsState(NamedTuple):
+    """Words of the state of a launch (`arrays.record`)."""
+
+    rounds: int = 1
+    limited: int = 1  # whether vertices are active after the last round
+    done: int = 1
+
+
+AT = places(RoundsState)
 
 
 class GatherRanges(NamedTuple):
@@ -55,14 +65,15 @@ class GatherRounds(NamedTuple):
     @property
     def is_done(self) -> bool:
         """Whether no vertex is active, or the rounds are over."""
-        return bool(self.state[_DONE])
+        return bool(self.state[AT.done])
 
     def finish(self) -> tuple[int, bool]:
         """Put the last values into `values`; return how many rounds there were, and whether vertices are still active."""
-        rounds = int(self.state[_ROUNDS]) - 1
+        state = read_record(RoundsState, self.state)
+        rounds = state.rounds - 1
         if rounds % 2:
             self.values[...] = self.others
-        return rounds, bool(self.state[_LIMITED])
+        return rounds, bool(state.limited)
 
 
 def make_gather_rounds(
@@ -80,7 +91,7 @@ def make_gather_rounds(
         long_rows,
         zeros(long_rows.vertices.size, dtype=wide, device=device),
         zeros(1, dtype=wide, device=device),
-        asarray(np.array([1, 0, 0]), device=device),
+        new_record(RoundsState, device, rounds=1),
         ranges.thread_max_degree,
         *numbers,
     )
@@ -137,7 +148,7 @@ def gather_rounds(
     def run_rounds(worker, item, run, *args):  # type: ignore[no-untyped-def]
         if worker.rank == 0:
             worker.push(item)
-        is_odd = run.state[_ROUNDS] & 1 == 1
+        is_odd = run.state[AT.rounds] & 1 == 1
         source = run.values if is_odd else run.others
         target = run.others if is_odd else run.values
         fixed = run.thread_max_degree, run.long_rows.longest, run.indptr, run.indices, run.num_active
@@ -150,7 +161,7 @@ def gather_rounds(
             k = take_range(worker, run)
 
     def end_round(worker, run, *args):  # type: ignore[no-untyped-def]
-        rounds = run.state[_ROUNDS]
+        rounds = run.state[AT.rounds]
         source = run.values if rounds & 1 == 1 else run.others
         target = run.others if rounds & 1 == 1 else run.values
         (own,) = settle_long_rows(worker, run.long_rows, run.long_sums, source, target, *args)
@@ -160,10 +171,12 @@ def gather_rounds(
         if worker.rank == 0:
             run.taken[0] = 0
             run.num_active[0] = 0
-            run.state[_ROUNDS] = rounds + 1
-            run.state[_LIMITED] = num_active != 0
-            run.state[_DONE] = is_done
+            run.state[AT.rounds] = rounds + 1
+            run.state[AT.limited] = num_active != 0
+            run.state[AT.done] = is_done
         if is_done or run.is_stepped:
             worker.stop()
 
-    return Task(named(run_rounds, made_for)), end_round
+    # A round of PageRank takes 0.31 ms on an H200 with 40 registers, 0.34 with 48 and 0.39 with 64 (road4900), or 1.07, 1.06
+    # and 1.06 (rmat22).
+    return Task(named(run_rounds, made_for), spills=128), end_round

@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays.array import Array, asarray, empty
+from ..arrays.array import Array, empty
+from ..arrays.record import new_record, places
 from ..compile.atomics import atomic_add, atomic_cas, atomic_exch, atomic_min
 from ..compile.task import task
 from .compaction import compaction
@@ -52,13 +53,23 @@ _DEPTH = 16  # of a thread's stack
 #: less than `sum_of_lower_ranks` takes.
 SCRATCH = {"thread": 4 * 34, "warp": 4 * (258 + 32 * _DEPTH), "cta": 4 * (258 + 256 * _DEPTH)}
 
-# Words of the state of a launch. Those that change in a scan are in lines of memory of their own.
-FOUND = 0  # 1 if the scan of this level has found vertices of it
-LOWEST = 16  # the smallest degree above the level that the scan has found
-WRITTEN = 32  # vertices appended to the other list
-SOURCE, COUNT, SIZE = 48, 49, 50  # the list that is read: where it begins, its length, and places of a range
-WRITES = 51  # 1 if the scan writes the other list
-LISTED = 52  # the level at which the list was written
+_LINE = 16  # words of a line of memory, of which what changes in a scan has its own
+
+
+class PeelingState(NamedTuple):
+    """Words of the state of a launch (`arrays.record`)."""
+
+    found: int = _LINE  # 1 if the scan of this level has found vertices of it
+    lowest: int = _LINE  # the smallest degree above the level that the scan has found
+    written: int = _LINE  # vertices appended to the other list
+    source: int = 1  # where the list that is read begins
+    length: int = 1  # of that list
+    size: int = 1  # places of a range of that list
+    writes: int = 1  # 1 if the scan writes the other list
+    listed: int = 1  # the level at which the list was written
+
+
+AT = places(PeelingState)
 
 
 class Peeling(NamedTuple):
@@ -234,14 +245,14 @@ def is_left(v, level, p):  # type: ignore[no-untyped-def]
 keep_those_left = compaction(is_left)
 
 
-@task
+@task(max_registers={"cta": (64, None)})
 def scan(worker, item, graph, p):  # type: ignore[no-untyped-def]
     """Remove the vertices in a range of the list that have come down to the level, and those that follow."""
     scratch, state, level = worker.scratch(np.uint32), p.state, worker.mode
-    first = state[SOURCE] + item * state[SIZE]
-    last = min(first + state[SIZE], state[SOURCE] + state[COUNT])
-    if state[WRITES] == 1:
-        keep_those_left(worker, first, last, p.lists, p.degree.size - state[SOURCE], state, WRITTEN, level, p)
+    first = state[AT.source] + item * state[AT.size]
+    last = min(first + state[AT.size], state[AT.source] + state[AT.length])
+    if state[AT.writes] == 1:
+        keep_those_left(worker, first, last, p.lists, p.degree.size - state[AT.source], state, AT.written, level, p)
         worker.sync()  # all have read the scratch memory
     if worker.rank == 0:
         scratch[0], scratch[1] = 0, 0
@@ -268,9 +279,9 @@ def scan(worker, item, graph, p):  # type: ignore[no-untyped-def]
     lowest, found = worker.min(lowest), worker.any(found)
     if worker.rank == 0:
         if found:
-            state[FOUND] = 1
-        if lowest < state[LOWEST]:
-            atomic_min(state, LOWEST, lowest)
+            state[AT.found] = 1
+        if lowest < state[AT.lowest]:
+            atomic_min(state, AT.lowest, lowest)
 
 
 def edges_of(v, graph, p):  # type: ignore[no-untyped-def]
@@ -297,17 +308,17 @@ def open_next_level(worker, graph, p):  # type: ignore[no-untyped-def]
     state, n, level = p.state, p.degree.size, worker.mode
     if worker.pending > 0:
         return
-    lowest, writes, listed = state[LOWEST], state[WRITES], state[LISTED]
-    source, count, following = state[SOURCE], state[COUNT], level + 1 if state[FOUND] else lowest
+    lowest, writes, listed = state[AT.lowest], state[AT.writes], state[AT.listed]
+    source, count, following = state[AT.source], state[AT.length], level + 1 if state[AT.found] else lowest
     if writes:
-        source, count, listed = n - source, state[WRITTEN], level
+        source, count, listed = n - source, state[AT.written], level
     worker.sync()  # all threads have read the state
     if lowest != LAST_LEVEL:
         size = places_of_range(count)
         if worker.rank == 0:
-            state[FOUND], state[LOWEST], state[WRITTEN] = 0, LAST_LEVEL, 0
-            state[SOURCE], state[COUNT], state[SIZE], state[LISTED] = source, count, size, listed
-            state[WRITES] = 1 if following >= 2 * listed else 0
+            state[AT.found], state[AT.lowest], state[AT.written] = 0, LAST_LEVEL, 0
+            state[AT.source], state[AT.length], state[AT.size], state[AT.listed] = source, count, size, listed
+            state[AT.writes] = 1 if following >= 2 * listed else 0
         worker.set_mode(following)
         for k in worker.split((count + size - 1) // size):
             worker.push(k)
@@ -315,9 +326,9 @@ def open_next_level(worker, graph, p):  # type: ignore[no-untyped-def]
 
 def make_peeling(degrees: Array, removed_at: Array) -> Peeling:
     """Return what a launch shares; it lowers a copy of the degrees. The caller writes the ids of all vertices to the list."""
-    n, device, begin = degrees.size, degrees.device, np.zeros(LISTED + 1, np.int64)
-    begin[[LOWEST, COUNT, SIZE]] = LAST_LEVEL, n, places_of_range(n)
-    lists, state = empty(2 * n, dtype=np.uint32, device=device), asarray(begin, device=device)
+    n, device = degrees.size, degrees.device
+    lists = empty(2 * n, dtype=np.uint32, device=device)
+    state = new_record(PeelingState, device, lowest=LAST_LEVEL, length=n, size=places_of_range(n))
     return Peeling(degrees.copy(), removed_at, lists, state, THREAD_MAX_DEGREE[device.kind])
 
 

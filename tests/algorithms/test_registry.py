@@ -55,7 +55,6 @@ def verify(graph, result, options):
 
 register(
     Algorithm(
-        name="shifted",
         run=shifted,
         verify=verify,
         describe=lambda result: {"largest": int(result.degree.to_numpy().max())},

@@ -85,7 +85,7 @@ def read() -> tuple[str, dict[str, Facts]]:
 
 
 def differences(expected: dict[str, Facts], found: dict[str, Facts]) -> Iterator[str]:
-    """Say which kernels are missing or new, or take something else; of their code, where that differs by more than a hundredth."""
+    """Say which kernels are missing or new, or take something else; a hundredth of code, more or less, is no difference."""
     for name in sorted(expected.keys() | found.keys()):
         before, now = expected.get(name), found.get(name)
         if before is None or now is None:

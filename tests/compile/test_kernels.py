@@ -19,9 +19,8 @@ from atos_py.algorithms import bfs
 from atos_py.algorithms.bfs.tasks import visit_along
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import PoolArgument, QueueKind, describe
-from atos_py.compile.first_limits import spills_allowed
 from atos_py.compile.kinds import Launchable, Tasks
-from atos_py.compile.spec import ProgramSpec
+from atos_py.compile.spec import REGISTERS, SPILLS_WITH_ROUNDS, ProgramSpec
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
@@ -301,7 +300,7 @@ def test_kernels_with_rounds_spill_little(worker, idle):
     args = (describe(GRAPH), describe(array("u4")))
     found = link.cubin(ProgramSpec(pull, idle, args, np.dtype("u4"), worker, each_round=between_rounds), (9, 0))
     assert found.asks_for_round
-    assert max(found.spill_bytes, found.stack_bytes) <= spills_allowed(pull, between_rounds)
+    assert max(found.spill_bytes, found.stack_bytes) <= SPILLS_WITH_ROUNDS
     assert 16 <= found.registers <= MOST_REGISTERS
 
 
@@ -310,7 +309,7 @@ def test_kernels_with_rounds_over_several_gpus_spill_little(worker):
     args = (describe(GRAPH), describe(array("u4")))
     found = link.cubin(ProgramSpec(pull, None, args, np.dtype("u4"), worker, each_round=between_rounds, peers=True), (9, 0))
     assert found.asks_for_round
-    assert max(found.spill_bytes, found.stack_bytes) <= spills_allowed(pull, between_rounds)
+    assert max(found.spill_bytes, found.stack_bytes) <= SPILLS_WITH_ROUNDS
     assert 16 <= found.registers <= MOST_REGISTERS
 
 
@@ -324,7 +323,7 @@ def test_a_kernel_without_rounds_has_nothing_of_them(worker):
     )
     assert not without.asks_for_round
     assert len(without.code) < len(empty.code)
-    assert without.registers <= max(empty.registers, link._REGISTERS[0])  # fewer than that limit are of no use
+    assert without.registers <= max(empty.registers, REGISTERS[0])  # fewer than that limit are of no use
 
 
 @pytest.mark.parametrize("worker", WORKERS)

@@ -21,7 +21,7 @@ from atos_py.compile import toolchain
 from atos_py.compile.arguments import describe
 from atos_py.compile.program import register_limits
 from atos_py.compile.scratch import sized_scratch
-from atos_py.compile.spec import ProgramSpec
+from atos_py.compile.spec import REGISTERS, ProgramSpec
 from atos_py.errors import BuildError, TaskCompileError
 from atos_py.support import memory_cache
 
@@ -290,7 +290,7 @@ def test_importing_numba_changes_no_name():
     script = (
         "import sys, numpy as np, atos_py as atos\n"
         "from atos_py.compile import linker as link\n"
-        "from atos_py.compile.spec import ProgramSpec\n"
+        "from atos_py.compile.spec import REGISTERS, ProgramSpec\n"
         "task = atos.task(lambda worker, v: worker.push(v))\n"
         "name = lambda: link.name_in_cache(ProgramSpec(task, None, (), np.dtype('u4')))\n"
         "names = {name()}\n"
@@ -419,7 +419,7 @@ def test_limits_tried_at_once_choose_as_those_in_turn(processors, tried, spilled
 
     monkeypatch.setattr(link, "_link", linked)
     monkeypatch.setattr(link, "num_threads", lambda: processors)
-    kernel = link._link_best("task", b"", None, CC, link._REGISTERS, 0, 0)
+    kernel = link._link_best("task", b"", None, CC, REGISTERS, 0)
     assert kernel.registers == (48 if None in spilled else 64)
     assert sorted(limits, key=lambda limit: limit or 255) == (tried if None not in spilled else [40, 48, 64, None])
 
@@ -432,7 +432,7 @@ def test_few_spills_may_be_allowed(allowed, registers, monkeypatch):
 
     monkeypatch.setattr(link, "_link", linked)
     monkeypatch.setattr(link, "num_threads", lambda: 1)
-    assert link._link_best("task", b"", None, CC, link._REGISTERS, 0, allowed).registers == registers
+    assert link._link_best("task", b"", None, CC, REGISTERS, allowed).registers == registers
 
 
 def test_registers_are_limited(core_dir):

@@ -93,7 +93,7 @@ def test_leaving_a_core_spills_nothing(degree):
 
 @pytest.mark.parametrize("dtype", [None, "f4"])
 def test_edits_fit_registers(dtype):
-    """They spill nothing, except for the deletion, which is as fast with 64 registers and a stack (`first_limits`)."""
+    """They spill nothing, except for the deletion, which is as fast with 64 registers and a stack (`row_deletion`)."""
     weights = None if dtype is None else array(dtype)
     rows = row_edits.DynamicRows(array("i8"), array("i4"), array("u4"), weights)
     table = row_edits.RoomTable(array("i8"), array("i8"), 9)

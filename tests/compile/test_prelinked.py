@@ -6,6 +6,7 @@ import importlib
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,7 @@ def test_what_a_kernel_depends_on_is_in_its_name():
         name_of(visit, dtype=np.dtype("u8")),
         name_of(visit, worker="warp"),
         name_of(visit, max_registers=40),
+        name_of(replace(visit, max_registers={"cta": 48})),
         name_of(visit, buckets=True),
         name_of(visit, each_round=visit.body),
         name_of(visit, mailbox=True),

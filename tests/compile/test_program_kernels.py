@@ -9,7 +9,6 @@ from repository import load_example
 
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import PoolArgument, QueueKind, describe
-from atos_py.compile.first_limits import spills_allowed
 from atos_py.compile.kinds import Tasks
 from atos_py.compile.spec import ProgramSpec
 
@@ -54,8 +53,9 @@ def test_kernels_spill_little(name):
     task, args, worker = KERNELS[name]
     kinds = tuple(arg if isinstance(arg, QueueKind) else describe(arg) for arg in args)
     each_round = survey_propagation.settle if name == "sweep" else None
-    found = link.cubin(ProgramSpec(task, None, kinds, np.dtype("u4"), worker, each_round=each_round), (9, 0))
-    assert max(found.spill_bytes, found.stack_bytes) <= spills_allowed(task, each_round)
+    spec = ProgramSpec(task, None, kinds, np.dtype("u4"), worker, each_round=each_round)
+    found = link.cubin(spec, (9, 0))
+    assert max(found.spill_bytes, found.stack_bytes) <= spec.limits()[1]
     assert 16 <= found.registers <= 64
 
 

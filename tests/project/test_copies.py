@@ -305,4 +305,4 @@ def test_a_task_of_a_script_is_pickled_by_cloudpickle_as_a_whole(monkeypatch):
     monkeypatch.setattr(sys.modules["__main__"], "mark", mark, raising=False)
     assert pickle.loads(pickle.dumps(mark)) is mark
     monkeypatch.setitem(sys.modules, "cloudpickle", sys)
-    assert mark.__reduce__() == (atos.Task, (mark.body, None, 1))
+    assert mark.__reduce__() == (atos.Task, (mark.body, None, 1, None, None))

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays.array import asarray, empty, to_host, zeros
-from ...arrays.array_library import as_library
 from ...compile.atomics import atomic_add
 from ...compile.host_kernels import compile_kernel, parallel_map, ranges
 from ...compile.task import task
@@ -26,10 +25,11 @@ from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ...support.splitmix64 import splitmix64
 from ...support.validation import as_host_array, check_bool, check_int
-from ..arguments import check_call, check_sources, hash_of_seed, per_vertex, rows_on_host
+from ..arguments import check_sources, hash_of_seed, per_vertex, rows_on_host
 from ..bfs.entry import SOURCES
+from ..frame import algorithm
 from ..launch_sequence import LaunchSequence
-from ..registry import Algorithm, Option, pick_options, register
+from ..registry import SEED, Algorithm, pick_options, register
 from .path_counts import count_paths, forget_paths, listed_rows, make_path_counts
 from .workspace import share_of_memory
 
@@ -96,7 +96,7 @@ def carry_row_by_all(team, v, edge, last, s, row, source, level, indices, share,
 carry_rows = listed_rows(carry_row, carry_row_by_all)
 
 
-@task
+@task(max_registers={"cta": (64, None)})
 def accumulate(worker, source, indptr, indices, thread_max_degree, s, share, centrality):  # type: ignore[no-untyped-def]
     """Add the part of all shortest paths from a source that leads through each vertex."""
     row = worker.index
@@ -115,7 +115,7 @@ def rescale(v, centrality, sampled, factors):  # type: ignore[no-untyped-def]
     centrality[v] *= factors[sampled[v]]
 
 
-@host_memory_for("atos.betweenness")
+@algorithm()
 def betweenness(
     graph: Graph,
     sources: ArrayLike | None = None,
@@ -174,7 +174,6 @@ def betweenness(
     >>> print(atos.betweenness(star).centrality[:])
     [1. 0. 0. 0.]
     """
-    check_call(betweenness, graph, worker, launch_options)
     n, device = graph.num_vertices, graph.device
     chosen = _choose_sources(sources, n, seed)
     factors = _factors(n, len(chosen), check_bool("normalized", normalized), n > 0 and graph.is_symmetric())
@@ -189,7 +188,7 @@ def betweenness(
     sampled[chosen] = 1
     where, by = asarray(sampled, device=device, readonly=True), asarray(np.array(factors), device=device, readonly=True)
     launches.over_vertices(rescale, n, centrality, where, by)
-    return BetweennessResult(as_library(centrality, graph.library), launches.total(accumulate.name))
+    return BetweennessResult(centrality, launches.total(accumulate.name))
 
 
 def _choose_sources(sources: ArrayLike | None, n: int, seed: int) -> NDArray[np.uint32]:
@@ -315,7 +314,6 @@ def _describe(result: BetweennessResult) -> dict[str, Any]:
 
 register(
     Algorithm(
-        name="betweenness",
         run=betweenness,
         verify=lambda graph, result, options: verify_betweenness(
             graph, result.centrality, **pick_options(options, "sources", "normalized", "seed")
@@ -327,8 +325,7 @@ register(
 Finds the part of all shortest paths, by edges, that leads through each vertex, or an estimate from the paths that begin at some
 vertices (Brandes 2001). The command takes 32 of them unless told otherwise. A serial implementation checks the result.""",
         examples=("rmat:8:8 --out centrality.npy", "rmat:16:16 --sources 64"),
-        options={"sources": SOURCES, "seed": Option("what chance decides depends on it", int)},
+        options={"sources": SOURCES, "seed": SEED},
         defaults={"sources": 32},
-        launch_defaults=True,
     )
 )

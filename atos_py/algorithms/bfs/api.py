@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays.array import Array, new_array, to_host
-from ...arrays.array_library import as_library
 from ...arrays.filled import full
 from ...arrays.memory import fill_elements
 from ...core.devices import Device
@@ -24,10 +23,10 @@ from ...runtime.stats import LaunchStats
 from ...support.deprecation import warn_deprecated
 from ...support.host_memory import host_memory_for
 from ...support.validation import check_bool, check_choice
-from ..arguments import check_call, check_cutoff, check_no_each_round, check_sources, check_target, largest_whole
+from ..arguments import check_cutoff, check_no_each_round, check_sources, check_target, largest_whole
+from ..frame import algorithm
 from ..kept_launches import take_queue
 from ..launch_sequence import LaunchSequence
-from ..on_one_device import as_graph_on_one_device
 from ..over_hosts import refuse_over_hosts
 from .direction import LEVEL_TASKS, search_by_level
 from .over_devices import bfs_over
@@ -98,8 +97,7 @@ class BFSResult:
         return int(depth.max(where=depth != UNREACHED, initial=0)) + 1
 
 
-@host_memory_for("atos.bfs")
-@as_graph_on_one_device
+@algorithm(over_devices=True)
 def bfs(
     graph: Graph | Partition | HostPartition,
     source: ArrayLike,
@@ -179,7 +177,6 @@ def bfs(
            [1, 2, 3],
            [2, 3, 4]], dtype=uint32)
     """
-    check_call(bfs, graph, worker, launch_options, over_devices=True)
     if isinstance(graph, HostPartition):
         given = {"direction": direction not in (None, "push"), "parents": parents is not False, "target": target is not None}
         refuse_over_hosts("bfs", {**given, "cutoff": cutoff is not None, "capacity": capacity is not None})
@@ -226,10 +223,7 @@ def bfs(
         parent = _find_parents(graph, depth, launches)
         stats = launches.total(stats.task, like=stats)
     launches.finish()
-    library = graph.library
-    if library is None:
-        return BFSResult(depth, stats, parent)
-    return BFSResult(as_library(depth, library), stats, None if parent is None else as_library(parent, library))
+    return BFSResult(depth, stats, parent)
 
 
 def has_many_edges(graph: Graph) -> bool:

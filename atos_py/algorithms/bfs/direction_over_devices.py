@@ -28,6 +28,7 @@ from ...arrays.array import Array
 from ...arrays.mirrored import MirroredArray
 from ...arrays.partitioned import PartitionedArray
 from ...arrays.private import PrivateArray, arrays_together
+from ...arrays.record import places, record_size
 from ...arrays.shared import common_zeros
 from ...compile.atomics import atomic_add, atomic_min
 from ...compile.cached_load import load_cached
@@ -47,7 +48,16 @@ __all__ = ["LEVEL_TASKS", "Search", "expand", "open_level", "search_over_devices
 # Modes of a round. The level pushes; its vertices are listed; its bits are sent; it is pulled from; its vertices are listed, by
 # depths or by bits, and no level will be pulled from any more; the search is over.
 _PUSH, _LIST, _SEND, _PULL, _LAST, _LAST_BY_BITS, _END = range(7)
-_LEVEL, _FOUND = range(2)  # places in the state: the level, and the edges found before it
+
+
+class LevelState(NamedTuple):
+    """Words of the state of a search (`arrays.record`)."""
+
+    level: int = 1
+    found: int = 1  # edges found before the level
+
+
+AT = places(LevelState)
 _ALL = np.uint32(0xFFFF_FFFF)  # bits of a word
 _GROUP = 4  # threads that make a word of bits
 _NUM_SUMS = 256  # places of a device that a sum is spread over, all of which are read between two rounds
@@ -79,7 +89,7 @@ def out_edges(v, parts, search):  # type: ignore[no-untyped-def]
     return parts.indptr[v + 1] - first, first, search.depth[v] + 1
 
 
-@task(workload=out_edges)
+@task(workload=out_edges, max_registers={"cta": 64})
 def expand(worker, v, i, first, next_depth, parts, search):  # type: ignore[no-untyped-def]
     """Relax edge i of v; add up the edges of its target, or push it, if all levels to come are pushed."""
     u = np.int64(parts.indices[first + i])
@@ -185,7 +195,7 @@ look_for_parents = row_search(is_unreached, is_parent, depth_below, settle, is_s
 @task
 def take_ranges(worker, v, parts, search):  # type: ignore[no-untyped-def]
     """Do what the mode says with ranges of the device's vertices, and push the item again for the next round."""
-    mode, level, ranges = worker.mode, np.int64(search.state[_LEVEL]), search.ranges
+    mode, level, ranges = worker.mode, np.int64(search.state[AT.level]), search.ranges
     if worker.rank == 0 and mode < _LAST:
         worker.push(v, task=take_ranges)
     if mode in (_PUSH, _END):
@@ -227,8 +237,8 @@ def open_level(worker, parts, search):  # type: ignore[no-untyped-def]
     for k in worker.split(search.all_edges.shape[0] * _NUM_SUMS):
         found += search.all_edges[k // _NUM_SUMS, k % _NUM_SUMS]
     found = worker.sum(found)
-    edges = found - state[_FOUND]  # of the frontier
-    level = state[_LEVEL] + 1
+    edges = found - state[AT.found]  # of the frontier
+    level = state[AT.level] + 1
     pulls = edges * ALPHA > parts.indices.size - found
     pushes_rest = not pulls and (mode == _PULL or level == MAX_PUSHED_LEVELS)
     is_met = search.target >= 0 and search.depth[max(search.target, 0)] != UNREACHED
@@ -237,8 +247,8 @@ def open_level(worker, parts, search):  # type: ignore[no-untyped-def]
         worker.set_mode(_PULL)
         return
     if worker.rank == 0:
-        state[_LEVEL] = level
-        state[_FOUND] = found
+        state[AT.level] = level
+        state[AT.found] = found
     if edges == 0 or level >= search.limit or is_met:
         worker.set_mode(_END)
     elif pulls:
@@ -271,7 +281,7 @@ def search_over_devices(
         (PrivateArray, num_words, np.uint32),
         (MirroredArray, (2, num_words), np.uint32),
     )
-    state = common_zeros(2, np.int64, ownership)
+    state = common_zeros(record_size(LevelState), np.int64, ownership)
     limits = SEARCHED_ALONE[ownership.devices[0].kind], limit, -1 if target is None else target
     ranges = plan_device_ranges(ownership, launches.worker, taken)
     search = Search(depth, tried, reached, state, edges, edges.rows, ranges, *limits)

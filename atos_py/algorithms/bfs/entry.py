@@ -41,7 +41,6 @@ def _list_directions(graph: Graph) -> dict[str, tuple[Any, ...]]:
 
 
 ENTRY = Algorithm(
-    name="bfs",
     run=bfs,
     verify=lambda graph, result, options: verify_bfs(
         graph, options["source"], result.depth, result.parent, **pick_options(options, "target", "cutoff")
@@ -68,7 +67,6 @@ level, and switches direction if the graph is undirected. An unreached vertex ha
     },
     has_source=True,
     tunable=_list_directions,
-    launch_defaults=True,
     least_tasks=_count_least_tasks,
     paper={"BFS": {}},
 )

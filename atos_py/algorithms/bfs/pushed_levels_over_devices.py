@@ -24,6 +24,7 @@ import numpy as np
 from ...arrays.array import Array
 from ...arrays.partitioned import PartitionedArray
 from ...arrays.private import PrivateArray, arrays_together
+from ...arrays.record import places
 from ...compile.atomics import atomic_add, atomic_or_
 from ...compile.cached_load import load_cached
 from ...compile.task import task
@@ -42,7 +43,16 @@ __all__ = ["PushedSearch", "push_level", "search_by_pushed_levels_over"]
 
 _GROUP, _WORDS = 32, 8  # threads of a group, and words of bits that it reads at once: a sector of memory
 _LONG, _PIECE = 512, 1024  # edges of a row above which it is long, and of a piece of it, at most
-_PIECES, _FOUND = range(2)  # places in the counts: pieces of this level, and whether it has any vertex that goes on
+
+
+class LevelCounts(NamedTuple):
+    """Words of the counts of a device (`arrays.record`)."""
+
+    pieces: int = 1  # of this level
+    found: int = 1  # whether the level has any vertex that goes on
+
+
+AT = places(LevelCounts)
 _RANGES = 64  # for each item, whose warps take one after another
 # Each worker pushes one item in a round; what is left is cache.
 _ROOM: LaunchOptions = {"experiment": Experiment(push_buffer=64)}
@@ -73,7 +83,7 @@ def list_long_row(group, v, is_new, parts, search):  # type: ignore[no-untyped-d
         end = scan(group, count)
         place = np.int64(0)
         if group.rank == group.size - 1:
-            place = atomic_add(search.counts, _PIECES, np.int64(end))
+            place = atomic_add(search.counts, AT.pieces, np.int64(end))
         place = group.shuffle(place, group.size - 1) + (end - count)
         for k in range(count):
             search.pieces[0, place + k] = v
@@ -157,7 +167,7 @@ def mark_piece(group, k, parts, search):  # type: ignore[no-untyped-def]
     mark_row(group, edge, min(edge + _PIECE, np.int64(parts.indptr[v + 1])), parts, search)
 
 
-@task
+@task(max_registers={"cta": 64})
 def push_level(worker, v, parts, search):  # type: ignore[no-untyped-def]
     """Take ranges of the device, to merge or to mark, then pieces of rows; push the item for the next round."""
     if worker.rank == 0:
@@ -167,7 +177,7 @@ def push_level(worker, v, parts, search):  # type: ignore[no-untyped-def]
     taken, num_ranges = search.takers.taken, search.ranges.how_many
     start, end = vertices_of_device(v, search.depth.size, search.takers)
     start, end = start >> 5, (end + 31) >> 5
-    num_pieces = search.counts[_PIECES] if marks else 0
+    num_pieces = search.counts[AT.pieces] if marks else 0
     found = False
     k = group.max(ask_for_range(group, taken, 0))
     while k < num_ranges + num_pieces:
@@ -183,7 +193,7 @@ def push_level(worker, v, parts, search):  # type: ignore[no-untyped-def]
             found |= merge(group, first, last, level, parts, search)
         k = group.max(following)
     if found and group.rank == 0 and level < search.limit:
-        search.counts[_FOUND] = 1
+        search.counts[AT.found] = 1
 
 
 def end_round(worker, parts, search):  # type: ignore[no-untyped-def]
@@ -191,10 +201,10 @@ def end_round(worker, parts, search):  # type: ignore[no-untyped-def]
     reset_ranges(worker, search.takers)
     found = False
     for k in worker.split(search.all_counts.shape[0]):
-        found = found or search.all_counts[k, _FOUND] != 0
-        search.all_counts[k, _FOUND] = 0
+        found = found or search.all_counts[k, AT.found] != 0
+        search.all_counts[k, AT.found] = 0
         if worker.round & 1 == 1:
-            search.all_counts[k, _PIECES] = 0
+            search.all_counts[k, AT.pieces] = 0
     goes_on = worker.any(found) or worker.round & 1 == 1
     if not goes_on or worker.round == 2 * MOST_LEVELS:
         worker.stop()

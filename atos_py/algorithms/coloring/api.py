@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...arrays.array import Array, asarray, zeros
-from ...arrays.array_library import as_library
 from ...arrays.filled import full
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
@@ -18,9 +17,8 @@ from ...operators.vertex_map import vertex_map, vertex_max
 from ...runtime.launch_options import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
-from ...support.host_memory import host_memory_for
 from ...support.validation import check_int
-from ..arguments import check_call
+from ..frame import algorithm
 from ..launch_sequence import LaunchSequence
 from .order import ORDERS, find_hubs, sort_by_turn
 from .ranges import assign_range, check_range
@@ -67,7 +65,7 @@ class ColoringResult:
     stats: LaunchStats
 
 
-@host_memory_for("atos.color")
+@algorithm()
 def color(
     graph: Graph,
     order: str = "natural",
@@ -136,7 +134,6 @@ def color(
     >>> atos.color(triangle).num_colors
     3
     """
-    check_call(color, graph, worker, launch_options)
     if not isinstance(order, str) or order not in ORDERS:
         raise InvalidArgumentError(f"order must be one of {', '.join(ORDERS)} (got {order!r:.80})")
     window = None if window is None else check_int("window", window, 1, 2**62)
@@ -177,7 +174,7 @@ def color(
     run_phases(hubs, launches)
     stats = launches.total()  # before what only looks at the result
     launches.over_vertices(largest_color, n, largest, colors)
-    return ColoringResult(as_library(colors, graph.library), int(largest[0]) + 1 if n else 0, stats)
+    return ColoringResult(colors, int(largest[0]) + 1 if n else 0, stats)
 
 
 @vertex_map

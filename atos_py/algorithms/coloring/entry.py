@@ -10,8 +10,8 @@ __all__ = ["ENTRY"]
 
 
 ENTRY = Algorithm(
-    name="color",
     run=color,
+    launch_defaults=False,
     verify=lambda graph, result, _: verify_coloring(graph, result.colors),
     describe=lambda result: {"colors": result.num_colors},
     arrays=lambda result: {"color": result.colors},

@@ -243,7 +243,7 @@ def begin_next(worker, place, params):  # type: ignore[no-untyped-def]
         worker.push(place + params.max_in_flight, task=assign)
 
 
-@task
+@task(max_registers={"cta": (64, None), "warp": (48, 64, None)})
 def assign(worker, place, graph, colors, params):  # type: ignore[no-untyped-def]
     """Give the vertex at a place of the order a color; or, if the place is past the end, push those of a range."""
     if place >= params.end:

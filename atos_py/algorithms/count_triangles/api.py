@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays.array import empty, zeros
-from ...arrays.array_library import as_library
 from ...compile.atomics import atomic_add
 from ...compile.host_kernels import compile_kernel, even_rows, num_threads, parallel_map
 from ...compile.task import task
@@ -24,7 +24,8 @@ from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ...support.validation import check_int
-from ..arguments import check_call, first_of, per_vertex, rows_on_host
+from ..arguments import first_of, per_vertex, rows_on_host
+from ..frame import algorithm
 from ..launch_sequence import LaunchSequence
 from ..registry import Algorithm, register
 from .orientation import Oriented, comes_before, is_in_row, range_size
@@ -107,7 +108,7 @@ def count_by_table(worker, x, rows, pairs_max_length, triangles):  # type: ignor
     return found if worker.rank == 0 else 0
 
 
-@task
+@task(max_registers={"cta": (64, None)})
 def count_in_rows(worker, item, size, rows, pairs_max_length, triangles, total):  # type: ignore[no-untyped-def]
     """Count the triangles of which the smallest vertex is in a range."""
     n = rows.length.size
@@ -127,6 +128,7 @@ def count_in_rows(worker, item, size, rows, pairs_max_length, triangles, total):
         atomic_add(total, 0, found)
 
 
+@partial(replace, max_registers={"cta": (48, 64, None)})
 @vertex_map
 def divide(v, degree, triangles, clustering):  # type: ignore[no-untyped-def]
     """Set the clustering coefficient of a vertex."""
@@ -160,7 +162,7 @@ class TriangleResult:
     stats: LaunchStats
 
 
-@host_memory_for("atos.count_triangles")
+@algorithm()
 def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options: Unpack[LaunchOptions]) -> TriangleResult:
     """Count the triangles of a graph, those of each vertex, and compute the clustering coefficients.
 
@@ -195,7 +197,6 @@ def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options
     >>> atos.count_triangles(graph).triangles.to_numpy()
     array([1, 1, 1, 0])
     """
-    check_call(count_triangles, graph, worker, launch_options)
     check_int("shared_memory", launch_options.get("shared_memory", 64), 64, 1 << 20)
     undirected = graph.to_symmetric()
     n, device = graph.num_vertices, graph.device
@@ -214,8 +215,7 @@ def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options
 
     launches.compile_ahead(graph.indptr.dtype, lambda recorder: count(divide_rows(undirected, recorder)[0], recorder))
     count(oriented_rows(undirected, launches), launches)
-    counts, coefficients = (as_library(values, graph.library) for values in (triangles, clustering))
-    return TriangleResult(int(total[0]), counts, coefficients, launches.total(count_in_rows.name, like=launches.runs[-2]))
+    return TriangleResult(int(total[0]), triangles, clustering, launches.total(count_in_rows.name, like=launches.runs[-2]))
 
 
 def _mark_kernel(
@@ -303,7 +303,6 @@ def verify_triangles(graph: Graph, triangles: Any, total: int | None = None, clu
 
 register(
     Algorithm(
-        name="count_triangles",
         run=count_triangles,
         verify=lambda graph, result, _: verify_triangles(graph, result.triangles, result.total, result.clustering),
         describe=lambda result: {"triangles": result.total},
@@ -314,6 +313,5 @@ Counts the triangles that each vertex is in, and finds which part of the pairs o
 by degree, and rows intersected by hash tables (Pandey et al. 2021). To verify that, they are counted anew on the host. An edge
 without its reverse is taken as undirected.""",
         examples=("rmat:16:16 --out triangles.npz", "road:1000:0.62"),
-        launch_defaults=True,
     )
 )

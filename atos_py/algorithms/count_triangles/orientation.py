@@ -71,7 +71,7 @@ def write_lengths(v, numbers, rows):  # type: ignore[no-untyped-def]
     rows.degree[v] = (numbers & 0xFFFF_FFFF) + (numbers >> 32)
 
 
-@task
+@task(max_registers={"cta": (64, None)})
 def orient(worker, item, size, graph, rows, thread_max_degree, disorder):  # type: ignore[no-untyped-def]
     """Divide the rows of a range of vertices; note in `disorder` whether neighbors are not in ascending order."""
     n = graph.indptr.size - 1

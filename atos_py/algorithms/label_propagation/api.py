@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...arrays.array import Array, empty, zeros
-from ...arrays.array_library import as_library
+from ...arrays.array import Array, empty
 from ...arrays.filled import full
+from ...arrays.record import new_record, places, read_record
 from ...compile.atomics import atomic_add
 from ...compile.host_kernels import compile_kernel, even_rows, parallel_map
 from ...compile.task import task
@@ -24,9 +24,10 @@ from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ...support.splitmix64 import splitmix64
 from ...support.validation import check_int
-from ..arguments import check_call, first_of, hash_of_seed, per_vertex, rows_on_host
+from ..arguments import first_of, hash_of_seed, per_vertex, rows_on_host
+from ..frame import algorithm
 from ..launch_sequence import LaunchSequence
-from ..registry import Algorithm, Option, register
+from ..registry import SEED, Algorithm, Option, register
 from .most_frequent import find_by_table, find_by_thread
 from .smallest_vertex import find_smallest, rename
 
@@ -39,7 +40,17 @@ _VERTICES_PER_ITEM = 128
 _FAST_STEPS = 8  # in which neighbors may change at once
 _THREAD_MAX_DEGREE = 16
 _SCRATCH_BYTES = {"thread": 512, "warp": 4096, "cta": 32768}
-WANTING, CONVERGED, STEPS = 0, 1, 2  # words of the state of a launch
+
+
+class StepsState(NamedTuple):
+    """Words of the state of a launch (`arrays.record`)."""
+
+    wanting: int = 1  # vertices that want another label
+    converged: int = 1
+    steps: int = 1
+
+
+AT = places(StepsState)
 DONE = 1  # the mode in which items do nothing
 
 
@@ -94,7 +105,7 @@ def is_due(v, number, p):  # type: ignore[no-untyped-def]
     return p.active[v] == 1 if number & 1 == 0 else p.wants[v] == 1
 
 
-@task
+@task(max_registers={"cta": (64, None)})
 def propagate(worker, item, graph, p):  # type: ignore[no-untyped-def]
     """Choose or change the labels of a range of vertices, one thread each if it has few edges, all together otherwise."""
     if worker.mode == DONE:
@@ -124,19 +135,19 @@ def propagate(worker, item, graph, p):  # type: ignore[no-untyped-def]
     wanting = worker.sum(wanting)
     if worker.rank == 0:
         if wanting > 0:
-            atomic_add(p.state, WANTING, wanting)
+            atomic_add(p.state, AT.wanting, wanting)
         worker.push(item)
 
 
 def end_step(worker, graph, p):  # type: ignore[no-untyped-def]
     """Between rounds: end the launch if no vertex wants another label, or all steps are done."""
-    wanting, steps = p.state[WANTING], worker.round >> 1
+    wanting, steps = p.state[AT.wanting], worker.round >> 1
     worker.sync()  # all threads have read it
     if worker.mode != DONE and worker.round & 1 == 0:
         if wanting == 0 or steps == p.max_steps:
             worker.set_mode(DONE)
         if worker.rank == 0:
-            p.state[WANTING], p.state[STEPS], p.state[CONVERGED] = 0, steps, wanting == 0
+            p.state[AT.wanting], p.state[AT.steps], p.state[AT.converged] = 0, steps, wanting == 0
 
 
 @vertex_map
@@ -175,7 +186,7 @@ class LabelResult:
     stats: LaunchStats
 
 
-@host_memory_for("atos.label_propagation")
+@algorithm(rounds=True)
 def label_propagation(
     graph: Graph, *, max_steps: int = 1000, seed: int = 0, worker: str | None = None, **launch_options: Unpack[LaunchOptions]
 ) -> LabelResult:
@@ -220,7 +231,6 @@ def label_propagation(
     >>> atos.label_propagation(graph).label.to_numpy()
     array([0, 0, 0, 3, 3], dtype=uint32)
     """
-    check_call(label_propagation, graph, worker, launch_options, rounds=True)
     limit = check_int("max_steps", max_steps, 0, 2**31)
     base = hash_of_seed(seed)
     check_int("shared_memory", launch_options.get("shared_memory", 512), 512, 1 << 20)
@@ -228,7 +238,7 @@ def label_propagation(
     n, device = graph.num_vertices, graph.device
     label, wanted = (empty(n, dtype=np.uint32, device=device) for _ in range(2))
     wants, active = (empty(n, dtype=np.uint8, device=device) for _ in range(2))
-    state = zeros(3, dtype=np.int64, device=device)
+    state = new_record(StepsState, device)
     p = Labels(label, wanted, wants, active, state, base, limit, _THREAD_MAX_DEGREE)
     smallest = full(n, 0xFFFF_FFFF, dtype=np.uint32, device=device)
     items = range_items(n, _VERTICES_PER_ITEM)
@@ -247,9 +257,9 @@ def label_propagation(
 
     launches.compile_ahead(graph.indptr.dtype, launch_all)
     launch_all(launches)
-    _, converged, steps = map(int, state.to_numpy())
+    found = read_record(StepsState, state)
     stats = launches.total(propagate.name, like=launches.runs[1])
-    return LabelResult(as_library(label, graph.library), int(launches.totals[0]), bool(converged), steps, stats)
+    return LabelResult(label, int(launches.totals[0]), bool(found.converged), found.steps, stats)
 
 
 def _frequency_kernel(
@@ -313,7 +323,6 @@ def verify_label_propagation(graph: Graph, label: Any) -> None:
 
 register(
     Algorithm(
-        name="label_propagation",
         run=label_propagation,
         verify=lambda graph, result, _: verify_label_propagation(graph, result.label),
         describe=lambda result: {"communities": result.num_communities},
@@ -323,7 +332,6 @@ register(
 Gives each vertex a label that is most frequent among its neighbors (Raghavan et al. 2007), in one launch with rounds. A pass
 over all edges proves that. The result depends on the seed alone. An edge without its reverse is taken as undirected.""",
         examples=("rmat:16:16 --out label.npy", "road:1000:0.62 --seed 7"),
-        options={"seed": Option("what chance decides depends on it", int), "max_steps": Option("steps at most", int)},
-        launch_defaults=True,
+        options={"seed": SEED, "max_steps": Option("steps at most", int)},
     )
 )

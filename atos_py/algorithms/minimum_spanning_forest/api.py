@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays.array import Array, asarray, empty, zeros
-from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
 from ...graph.symmetric_weights import has_symmetric_weights
@@ -18,8 +17,7 @@ from ...operators.reductions import SCRATCH_BYTES
 from ...operators.row_map import row_items, row_queue
 from ...runtime.launch_options import LaunchOptions
 from ...runtime.stats import LaunchStats
-from ...support.host_memory import host_memory_for
-from ..arguments import check_call
+from ..frame import algorithm
 from ..launch_sequence import LaunchSequence
 from .tasks import MOST_STEPS, Trees, collect_floats, collect_integers, grow
 
@@ -65,7 +63,7 @@ class SpanningForestResult:
         return int(self.edge_ids.shape[0])
 
 
-@host_memory_for("atos.minimum_spanning_forest")
+@algorithm(rounds=True)
 def minimum_spanning_forest(
     graph: Graph, *, worker: str | None = None, **launch_options: Unpack[LaunchOptions]
 ) -> SpanningForestResult:
@@ -106,7 +104,6 @@ def minimum_spanning_forest(
     >>> atos.minimum_spanning_forest(grid).weight
     99
     """
-    check_call(minimum_spanning_forest, graph, worker, launch_options, rounds=True)
     _check_undirected(graph)
     n, device = graph.num_vertices, graph.device
     items, size = row_items(n, device)
@@ -161,8 +158,7 @@ def minimum_spanning_forest(
     grow_trees(launches)
     edges, edge_ids = gather_edges(trees.hooked.to_numpy(), launches)
     weight = edge_ids.size if graph.weights is None else _total(sums.to_numpy())
-    library = graph.library
-    return SpanningForestResult(as_library(edges, library), as_library(edge_ids, library), weight, launches.total())
+    return SpanningForestResult(edges, edge_ids, weight, launches.total())
 
 
 def _check_undirected(graph: Graph) -> None:

@@ -10,7 +10,6 @@ __all__ = ["ENTRY"]
 
 
 ENTRY = Algorithm(
-    name="minimum_spanning_forest",
     run=minimum_spanning_forest,
     verify=lambda graph, result, _: verify_minimum_spanning_forest(graph, result.edges, result.edge_ids, result.weight),
     describe=lambda result: {"edges": result.num_edges, "weight": result.weight},
@@ -21,5 +20,4 @@ Finds a spanning forest of the least total weight of an undirected graph, by Bor
 of all edges, so that the result is the same on every device. The cycle property, for every edge, proves it.""",
     examples=("road:1000:0.62 --out forest.npz", "roads.gr.gz --worker warp"),
     weighted=True,
-    launch_defaults=True,
 )

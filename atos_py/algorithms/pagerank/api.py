@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ...arrays.array import Array, asarray, to_host, zeros
-from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError, UnsupportedTypeError
 from ...graph.gather_ranges import is_low_degree, make_notes, plan_ranges
 from ...graph.graph import Graph
@@ -25,12 +24,11 @@ from ...operators.vertex_map import vertex_map, vertex_sums
 from ...runtime.launch_options import LaunchOptions
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
-from ...support.host_memory import host_memory_for
 from ...support.validation import as_dtype, as_host_array, check_bool, check_float
-from ..arguments import check_call, check_no_each_round
+from ..arguments import check_no_each_round
+from ..frame import algorithm
 from ..kept_launches import take_queue
 from ..launch_sequence import LaunchSequence
-from ..on_one_device import as_graph_on_one_device
 from ..over_devices import refuse_over
 from ..over_hosts import refuse_over_hosts
 from . import chebyshev_pull
@@ -72,8 +70,7 @@ class PageRankResult:
     error_bound: float
 
 
-@host_memory_for("atos.pagerank")
-@as_graph_on_one_device
+@algorithm(over_devices=True)
 def pagerank(
     graph: Graph | Partition | HostPartition,
     damping: float = 0.85,
@@ -168,7 +165,6 @@ def pagerank(
     >>> atos.pagerank(ring).rank.to_numpy().round(3)
     array([0.25, 0.25, 0.25, 0.25], dtype=float32)
     """
-    check_call(pagerank, graph, worker, launch_options, over_devices=True)
     damping, tolerance = check_damping(damping), check_float("tolerance", tolerance)
     if find is not None and (not isinstance(find, str) or find not in METHODS):
         raise InvalidArgumentError(f"find must be one of {', '.join(METHODS)} (got {find!r:.80})")
@@ -217,7 +213,7 @@ def pagerank(
     search = [run for run in launches.runs if run.task in searches]
     stats = launches.total(task=find or "pagerank", like=search[-1] if search else None)
     launches.finish()
-    return PageRankResult(as_library(rank, graph.library), stats, bound + rounding)
+    return PageRankResult(rank, stats, bound + rounding)
 
 
 def _load_start(start: Any, graph: Graph) -> Array:

@@ -33,8 +33,8 @@ def _list_methods(graph: Graph) -> dict[str, tuple[Any, ...]]:
 
 
 ENTRY = Algorithm(
-    name="pagerank",
     run=pagerank,
+    launch_defaults=False,
     verify=_verify,
     describe=_describe,
     arrays=lambda result: {"rank": result.rank},

@@ -16,6 +16,7 @@ from ...arrays.mirrored import MirroredArray
 from ...arrays.ownership import Ownership
 from ...arrays.partitioned import PartitionedArray
 from ...arrays.private import PrivateArray, arrays_together
+from ...arrays.record import read_record, record_size
 from ...arrays.shared import common_zeros
 from ...compile.task import task
 from ...errors import InvalidArgumentError
@@ -32,16 +33,15 @@ from ...runtime.launch_options import LaunchOptions
 from ...runtime.stats import LaunchStats
 from ..over_devices import by_owner, first_of_ranges, launches_over
 from .chebyshev_pull import (
-    OMEGA,
+    AT,
     Iteration,
-    Outcome,
+    IterationState,
     choose_step,
     contribution,
     extrapolate,
     find_dangling,
     first_state,
     no_contribution,
-    outcome,
     run_to_end,
     scale_by_degree,
     sides_of_round,
@@ -73,7 +73,7 @@ class Counts(NamedTuple):
 
 def gather_all(worker, begins, thread_max_degree, indptr, indices, base, run, current, previous):  # type: ignore[no-untyped-def]
     """Gather for ranges of the device until all are taken in this round."""
-    numbers = base, run.damping, run.state[OMEGA]
+    numbers = base, run.damping, run.state[AT.omega]
     long_rows, totals = run.long_rows, run.totals
     while True:
         k = take_range(worker, run)
@@ -110,7 +110,7 @@ def end_of_round(worker, begins, thread_max_degree, indptr, indices, base, count
     for k in worker.split(counts.taken.shape[0]):
         counts.taken[k, 0] = 0
     worker.sync()
-    numbers = base, run.damping, run.state[OMEGA]
+    numbers = base, run.damping, run.state[AT.omega]
     sides = sides_of_round(worker.round, run)
     choose_step(worker, run, settle_long_rows(worker, run.long_rows, run.long_sums, *sides, *numbers))
 
@@ -190,9 +190,9 @@ def pagerank_over(
     for each in dict.fromkeys((dtype, np.dtype(np.float64))):
         sides = arrays_together(ownership, *[(MirroredArray, n, each)] * 2)  # contributions of this round, and the one before
 
-        def run_rounds(side: int, sides: list[MirroredArray] = sides) -> tuple[Outcome, int]:
+        def run_rounds(side: int, sides: list[MirroredArray] = sides) -> tuple[IterationState, int]:
             """Run rounds that begin with a side; return what they come to, and how many there were."""
-            state = common_zeros(first_state(0).size, np.float64, ownership)
+            state = common_zeros(record_size(IterationState), np.float64, ownership)
             # Of each device: atomic additions of system scope to one address are slow.
             totals, taken = arrays_together(ownership, (PrivateArray, 3, np.float64), (PrivateArray, 1, np.uint32))
             state[:] = first_state(damping)
@@ -202,7 +202,7 @@ def pagerank_over(
             arguments = begins, thread_max_degree, parts.indptr, parts.indices, (1 - damping) * mean, counts, run
             launches.launch(items, chebyshev_over, *arguments, worker=kind, defaults={"fetch_size": 1}, overrides=rounds)
             launches.queue.clear()
-            return outcome(state), launches.runs[-1].rounds
+            return read_record(IterationState, state), launches.runs[-1].rounds
 
         launches.launch(everyone, set_contributions, n, parts.indptr, *start, sides[0])
         found, last = run_to_end(run_rounds, goes_on=True)

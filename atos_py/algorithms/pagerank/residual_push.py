@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,7 +91,10 @@ def residual_tasks(
             worker.push(u)
 
     return (
-        push(is_above, take_residual, add_residual, no_contribution, low_degree_inline=True, with_edge=True),
+        replace(
+            push(is_above, take_residual, add_residual, no_contribution, low_degree_inline=True, with_edge=True),
+            max_registers={"cta": (48, 64, None)},
+        ),
         push(try_mark, take_marked, add_and_push, no_contribution, with_edge=True),
     )
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ...arrays.array import Array, to_host
-from ...arrays.array_library import as_library
 from ...arrays.filled import full
 from ...graph.graph import Graph
 from ...graph.host_partition import HostPartition
@@ -22,12 +21,12 @@ from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
 from ...support.validation import check_bool
-from ..arguments import check_call, check_cutoff, check_sources, check_target, largest_whole
+from ..arguments import check_cutoff, check_sources, check_target, largest_whole
 from ..bfs.api import SCHEDULE, choose_direction, find_depths, pushes_by_level, zero_at
 from ..bfs.tasks import UNREACHED, pays_to_follow
+from ..frame import algorithm
 from ..kept_launches import take_queue
 from ..launch_sequence import LaunchSequence
-from ..on_one_device import as_graph_on_one_device
 from ..over_devices import refuse_over
 from ..over_hosts import refuse_over_hosts
 from .distances import BUCKETS, distance_dtype, pays_to_order, suit_capacity, suit_delta, unreached_of
@@ -92,8 +91,7 @@ class SSSPResult:
         return int(np.count_nonzero(self.reached()))
 
 
-@host_memory_for("atos.sssp")
-@as_graph_on_one_device
+@algorithm(over_devices=True)
 def sssp(
     graph: Graph | Partition | HostPartition,
     source: ArrayLike,
@@ -168,7 +166,6 @@ def sssp(
     >>> print(atos.sssp(graph, 0).distance[:])
     [0.   0.5  0.75]
     """
-    check_call(sssp, graph, worker, launch_options, over_devices=True)
     if isinstance(graph, HostPartition):
         wanted = {"predecessors": predecessors is not False, "delta": delta != "auto", "target": target is not None}
         refuse_over_hosts("sssp", {**wanted, "cutoff": cutoff is not None})
@@ -212,12 +209,12 @@ def sssp(
             tree = launches_on(mixed_item_dtype(n))
             tree.end = search.end  # one time limit for both
         before = len(tree.runs)
-        predecessor = as_library(_find_predecessors(graph, sources, distance, tree), graph.library)
+        predecessor = _find_predecessors(graph, sources, distance, tree)
         runs += tree.runs[before:]
     for each in (*searches, *([tree] if tree_wanted and graph.weights is not None else [])):
         each.finish()
     stats = LaunchStats.total(runs, task=first.task, like=first)
-    return SSSPResult(as_library(distance, graph.library), predecessor, stats)
+    return SSSPResult(distance, predecessor, stats)
 
 
 def _find_predecessors(graph: Graph, sources: NDArray[Any], distance: Array, launches: LaunchSequence) -> Array:

@@ -32,7 +32,6 @@ def _list_widths(graph: Graph) -> dict[str, tuple[Any, ...]]:
 
 
 ENTRY = Algorithm(
-    name="sssp",
     run=sssp,
     verify=lambda graph, result, options: verify_sssp(
         graph, options["source"], result.distance, result.predecessor, **pick_options(options, "target", "cutoff")
@@ -58,5 +57,4 @@ inequality over all edges and a tight edge into each vertex prove the distances 
     has_source=True,
     weighted=True,
     tunable=_list_widths,
-    launch_defaults=True,
 )

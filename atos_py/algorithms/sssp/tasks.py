@@ -55,7 +55,7 @@ def shortens(neighbor, candidate, distance, target, cutoff):  # type: ignore[no-
     return atomic_min(distance, neighbor, candidate) > candidate
 
 
-@task(workload=out_edges)
+@task(workload=out_edges, max_registers={"cta": (64, None)})
 def relax(worker, item, i, first, length, graph, distance, target, cutoff):  # type: ignore[no-untyped-def]
     """Relax an edge; push its end with the distance if that went down."""
     neighbor = graph.indices[first + i]
@@ -76,7 +76,7 @@ def parts_of_row(item, graph, distance, target, cutoff):  # type: ignore[no-unty
     return (count + GROUP - 1) // GROUP, first, first + count, length
 
 
-@task(workload=parts_of_row, group=GROUP)
+@task(workload=parts_of_row, group=GROUP, max_registers={"cta": (64, None)})
 def relax_along(worker, item, part, first, end, length, graph, distance, target, cutoff):  # type: ignore[no-untyped-def]
     """Relax the edges of a part, then those of the nearest vertex that it reached, if these are no more; push the others."""
     group = worker.group

@@ -29,7 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays.array import Array, zeros
+from ...arrays.record import first_words
 from ...compile.atomics import atomic_add, atomic_exch
+from ...compile.spec import SPILLS_WITH_ROUNDS
 from ...compile.task import Task
 from ...operators.edge_map import THREAD_MAX_DEGREE
 from ...operators.filters import (
@@ -48,6 +50,7 @@ from ...operators.filters import (
     take_sums,
 )
 from ...operators.row_map import row_map
+from .frontier_state import AT, DONE, PULL, PUSH, SCAN_BITS, SCAN_LIST, FrontierState
 from .stub import make_stub
 from .unrolled import unrolled
 
@@ -64,10 +67,6 @@ __all__ = [
     "store_task",
 ]
 
-PUSH, PULL, SCAN_LIST, SCAN_BITS, DONE = range(5)  # modes: what the tasks of a round do; a scan comes before what is 2 less
-# Places in the state of a launch, which ends with an entry for each round. Explored are the edges of all frontiers but one, and
-# flipped says which bits are those of the frontier.
-_MODE, _ROUNDS, _LIMITED, _EXPLORED, _FLIPPED, _LOG = range(6)
 _MOST_LOGGED = 1 << 16  # rounds
 UNLIMITED = 1 << 62
 BINS = 1024  # of the online filter
@@ -101,15 +100,15 @@ class Frontier(NamedTuple):
     @property
     def mode(self) -> int:
         """The mode of the next round, or DONE."""
-        return int(self.state[_MODE])
+        return int(self.state[AT.mode])
 
     def log(self) -> dict[str, Any]:
         """Return fields of `ProgramStats`: of each round what listed its active vertices, their direction, and their number."""
-        found = self.state[:_LOG]
-        entries = self.state[_LOG : _LOG + int(found[_ROUNDS])]
+        found = self.state[: AT.log]
+        entries = self.state[AT.log : AT.log + int(found[AT.rounds])]
         sweeps = self.many_active >= 0
         return {
-            "stopped": bool(found[_LIMITED]),
+            "stopped": bool(found[AT.limited]),
             "filters": tuple("none" if sweeps and entry & 1 else "ballot" if entry & 2 else "online" for entry in entries),
             "directions": tuple("pull" if entry & 1 and self.back is not None else "push" for entry in entries),
             "frontiers": tuple((entries >> 2).tolist()),
@@ -137,10 +136,9 @@ def make_frontier(
     """
     n, device = values.size, values.device
     _, _, many_active, most_listed, rounds = limits
-    begin = np.zeros(_LOG + 1, np.int64)
-    begin[[_MODE, _ROUNDS, _LOG]] = mode, 1, len(start) << 2 | is_all << 1 | mode
-    state = zeros(_LOG + min(rounds, _MOST_LOGGED), dtype=np.int64, device=device)
-    state[: _LOG + 1] = begin  # not all of it goes to the device, nor comes back
+    begin = first_words(FrontierState, mode=mode, rounds=1, log=len(start) << 2 | is_all << 1 | mode)
+    state = zeros(AT.log + min(rounds, _MOST_LOGGED), dtype=np.int64, device=device)
+    state[: begin.size] = begin  # not all of it goes to the device, nor comes back
     is_swept = many_active >= 0  # in some rounds
     filters = make_filters(n, device, range(n) if is_swept else None if back is None else start, fold, worker)
     if back is None:
@@ -160,7 +158,7 @@ def is_taken(v, found, bits, following, taken, state):  # type: ignore[no-untype
     """Whether a vertex of the queue pushes, and leaves the frontier. Otherwise it has pushed it, or a scan is to find it."""
     if taken is None and following is None:
         return True
-    goes = state[_MODE] == PUSH
+    goes = state[AT.mode] == PUSH
     if goes:
         note(v, found, taken)
         clear_word(v, bits, following, state)
@@ -177,7 +175,7 @@ def claims(u, claimed, state):  # type: ignore[no-untyped-def]
     """Whether nobody has claimed a vertex in this round: it is claimed now. Without claims everybody may push it."""
     if claimed is None:
         return True
-    stamp = np.int32(state[_ROUNDS])  # no claim of an earlier round, so that none has to be taken back
+    stamp = np.int32(state[AT.rounds])  # no claim of an earlier round, so that none has to be taken back
     return claimed[u] != stamp and atomic_exch(claimed, u, stamp) != stamp
 
 
@@ -210,14 +208,14 @@ def frontier_bits(bits, following, state):  # type: ignore[no-untyped-def]
     """Return the bits of the frontier."""
     if following is None:
         return bits
-    return bits if state[_FLIPPED] == 0 else following
+    return bits if state[AT.flipped] == 0 else following
 
 
 def bits_to_set(bits, following, state):  # type: ignore[no-untyped-def]
     """Return the bits that a round sets, if it does."""
     if following is None:
         return bits
-    return following if state[_FLIPPED] == 0 else bits
+    return following if state[AT.flipped] == 0 else bits
 
 
 def clear_word(v, bits, following, state):  # type: ignore[no-untyped-def]
@@ -247,7 +245,7 @@ def next_mode(mode, count, edges, is_complete, run):  # type: ignore[no-untyped-
     if run.many_active >= 0:
         if count > run.many_active:
             return PULL
-    elif edges > run.many_edges or (run.alpha > 0 and run.alpha * edges > run.rows.indices.size - run.state[_EXPLORED]):
+    elif edges > run.many_edges or (run.alpha > 0 and run.alpha * edges > run.rows.indices.size - run.state[AT.explored]):
         return PULL if has_bits(run.following) else SCAN_BITS
     return PUSH if mode == PUSH and is_complete and run.most_listed >= 0 else SCAN_LIST
 
@@ -266,8 +264,8 @@ def note_frontier(worker, mode, edges, sums, state):  # type: ignore[no-untyped-
     """Note how many edges are explored and which bits are those of the frontier, if rounds count; collective."""
     if sums is not None:
         if mode <= PULL and worker.rank == 0:
-            state[_EXPLORED] += edges
-            state[_FLIPPED] ^= 1
+            state[AT.explored] += edges
+            state[AT.flipped] ^= 1
         worker.sync()
 
 
@@ -280,7 +278,7 @@ def fit_ranges(worker, n, filters, taken, following):  # type: ignore[no-untyped
 
 def end_frontier_round(worker, run, *args):  # type: ignore[no-untyped-def]
     """Choose what comes next, and note it."""
-    mode, rounds = run.state[_MODE], run.state[_ROUNDS]
+    mode, rounds = run.state[AT.mode], run.state[AT.rounds]
     worker.sync()  # all threads have read them
     count, edges = take_sums(worker, run.filters.sums)
     note_frontier(worker, mode, edges, run.filters.sums, run.state)
@@ -291,12 +289,12 @@ def end_frontier_round(worker, run, *args):  # type: ignore[no-untyped-def]
     is_limited = following <= PULL and rounds >= run.rounds
     takers = fit_ranges(worker, run.values.size, run.filters, run.taken, run.following)
     if worker.rank == 0:
-        run.state[_MODE] = DONE if is_limited else following
-        run.state[_LIMITED] = is_limited
+        run.state[AT.mode] = DONE if is_limited else following
+        run.state[AT.limited] = is_limited
         if following <= PULL and not is_limited:
-            run.state[_ROUNDS] = rounds + 1
-            if _LOG + rounds < run.state.size:
-                run.state[_LOG + rounds] = count << 2 | (mode != PUSH) << 1 | following
+            run.state[AT.rounds] = rounds + 1
+            if AT.log + rounds < run.state.size:
+                run.state[AT.log + rounds] = count << 2 | (mode != PUSH) << 1 | following
     if is_limited or not run.stays >> following & 1:
         worker.stop()
     elif following != DONE:
@@ -377,7 +375,7 @@ def frontier_tasks(
     scan_range = ballot(is_active, take)
 
     def scan(worker, item, run, *args):  # type: ignore[no-untyped-def]
-        sets_bits, clears = run.state[_MODE] == SCAN_BITS, run.following
+        sets_bits, clears = run.state[AT.mode] == SCAN_BITS, run.following
         bits = frontier_bits(run.filters.bits, clears, run.state)
         stale = bits_to_set(run.filters.bits, clears, run.state)  # after a pull
         scan_range(worker, item, sets_bits, run.values.size, run.rows.indptr, run.filters, bits, stale, clears, run, *args)
@@ -403,7 +401,11 @@ def frontier_tasks(
 
     push.__name__, scan.__name__, pull.__name__ = name, _SCAN_STUB.name, _PULL_STUB.name
     length_of = out_edges_of_record if with_values else out_edges
-    return [Task(push, length_of), Task(scan), Task(pull)], [make_stub(name), _SCAN_STUB, _PULL_STUB]
+    tasks = [
+        Task(push, length_of, spills=SPILLS_WITH_ROUNDS),
+        *(Task(body, spills=SPILLS_WITH_ROUNDS) for body in (scan, pull)),
+    ]
+    return tasks, [make_stub(name), _SCAN_STUB, _PULL_STUB]
 
 
 def store_task(relax: Callable[..., Any], levels: int = 1) -> Task:
@@ -441,4 +443,4 @@ def store_task(relax: Callable[..., Any], levels: int = 1) -> Task:
         count_range(worker, item, shares, run.filters.sums)
 
     store.__name__ = _PULL_STUB.name
-    return Task(store)
+    return Task(store, spills=SPILLS_WITH_ROUNDS)

@@ -11,7 +11,7 @@ from ...arrays.array import Array, empty, zeros
 from ...compile.atomics import atomic_add
 from ...compile.task import task
 from ...errors import UnsupportedTypeError
-from ...operators.connect import ALL_EDGES, COUNT, NOTES, choose_largest, connecting, sampled_edges
+from ...operators.connect import ALL_EDGES, AT, NOTES, choose_largest, connecting, sampled_edges
 from ...operators.ranges import VERTICES_PER_ITEM, split_range
 from ...operators.row_map import row_queue
 from ...operators.union_find import find_root, root_of, unite
@@ -119,4 +119,4 @@ class DynamicComponents:
         sampled = sampled_edges(graph.num_edges, n) if graph.undirected else ALL_EDGES
         rows = graph.rows._replace(weights=None)
         launches.over_rows(connect_rows, n, sampled, rows, self.label, notes, each_round=choose_largest)
-        self.num_components = int(notes[COUNT])
+        self.num_components = int(notes[AT.num_components])

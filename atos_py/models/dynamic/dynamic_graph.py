@@ -39,7 +39,7 @@ from .row_edits import (
     take_back,
 )
 from .row_keys import make_keys, sort_by_digit, sort_keys
-from .row_lists import BAD, EDGES_PER_ITEM, FOUND, make_state, num_row_items
+from .row_lists import AT, EDGES_PER_ITEM, make_state, num_row_items
 
 __all__ = ["DynamicGraph"]
 
@@ -199,9 +199,9 @@ class DynamicGraph:
         try:
             self._run(insertion, range_items(count, EDGES_PER_ITEM), state, edit, each_round=end_insertion_round)
             found = state.to_numpy()
-            if found[BAD]:
+            if found[AT.bad]:
                 self._as_ids(*batch)  # raises
-            added = places.size - both * int(found[FOUND])
+            added = places.size - both * int(found[AT.found])
             if added > most:
                 raise InvalidArgumentError(
                     f"a dynamic graph has at most {_MOST_EDGES:,} edges (got {self.num_edges + added:,})"
@@ -254,7 +254,7 @@ class DynamicGraph:
         keys = empty((1 + both) * count, dtype=np.uint64, device=self.device)
         items = range_items(count, EDGES_PER_ITEM)
         self._run((make_keys,), items, state, *batch, both, self.num_vertices, keys)
-        if int(state[BAD]):
+        if int(state[AT.bad]):
             self._as_ids(*batch)  # raises
         firsts = empty(min(keys.size, self.num_vertices), dtype=np.uint32, device=self.device)
         if self.device.kind == "cuda":
@@ -266,7 +266,7 @@ class DynamicGraph:
         edit = Deletion(keys, firsts, self._rows._replace(start=self.rows.start), room)
         tasks, end_round = DELETION[self.device.kind]
         self._run(tasks, range_items(keys.size, EDGES_PER_ITEM), state, edit, each_round=end_round)
-        deleted = int(state[FOUND])
+        deleted = int(state[AT.found])
         if deleted:
             self.num_edges -= deleted
             self._csr = None

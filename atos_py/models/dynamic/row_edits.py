@@ -17,7 +17,7 @@ import numpy as np
 from ...arrays.array import Array
 from ...compile.atomics import atomic_add
 from ...compile.task import task
-from .row_lists import BAD, EDGES_PER_ITEM, FOUND, GROUP, LISTED, MOST_ITEMS, STAGE, append_all, by_length, every, pushing
+from .row_lists import AT, EDGES_PER_ITEM, GROUP, MOST_ITEMS, append_all, by_length, every, pushing
 
 __all__ = [
     "LEAST_ROOM",
@@ -111,9 +111,9 @@ def check_insertion(worker, item, state, batch):  # type: ignore[no-untyped-def]
         loops += u == v
     loops, bad = worker.sum(loops), worker.sum(bad)
     if worker.rank == 0 and loops > 0:
-        atomic_add(state, FOUND, loops)
+        atomic_add(state, AT.found, loops)
     if worker.rank == 0 and bad > 0:
-        atomic_add(state, BAD, bad)
+        atomic_add(state, AT.bad, bad)
 
 
 def num_store_items(count):  # type: ignore[no-untyped-def]
@@ -249,14 +249,14 @@ push_full_rows = pushing(move_full_rows)
 
 def end_insertion_round(worker, state, batch):  # type: ignore[no-untyped-def]
     """Have edges stored unless something is wrong, then full rows moved, and the rest stored unless the arrays are full."""
-    stage, count = state[STAGE], batch.sources.size
+    stage, count = state[AT.stage], batch.sources.size
     worker.sync()  # all threads have read it
     if worker.rank == 0:
-        state[STAGE] = stage + 1
-    if stage == 0 and state[BAD] == 0 and (1 + batch.both) * count - batch.both * state[FOUND] <= batch.most:
+        state[AT.stage] = stage + 1
+    if stage == 0 and state[AT.bad] == 0 and (1 + batch.both) * count - batch.both * state[AT.found] <= batch.most:
         for k in worker.split(num_store_items(count)):
             worker.push(k, task=store_insertion)
-    elif stage == 1 and state[LISTED] > 0:
+    elif stage == 1 and state[AT.listed] > 0:
         push_full_rows(worker, state)
     elif stage == 2 and batch.table.end[0] <= batch.table.capacity:
         for k in worker.split(num_store_items(count)):

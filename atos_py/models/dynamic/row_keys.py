@@ -17,7 +17,7 @@ from ...compile.atomics import atomic_add
 from ...compile.task import task
 from ...operators.ranges import range_items
 from ...runtime.queue import Queue
-from .row_lists import BAD, EDGES_PER_ITEM
+from .row_lists import AT, EDGES_PER_ITEM
 
 __all__ = ["make_keys", "sort_by_digit", "sort_keys", "source_of"]
 
@@ -49,7 +49,7 @@ def make_keys(worker, item, state, sources, targets, both, n, keys):  # type: ig
             keys[count + k] = v << np.uint64(32) | u
     bad = worker.sum(bad)
     if worker.rank == 0 and bad > 0:
-        atomic_add(state, BAD, bad)
+        atomic_add(state, AT.bad, bad)
 
 
 def source_of(key):  # type: ignore[no-untyped-def]

@@ -6,11 +6,12 @@ Both take rows from a counter, so that workers end at about the same time. What 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays.array import Array, zeros
+from ...arrays.array import Array
+from ...arrays.record import new_record, places
 from ...compile.atomics import atomic_add
 from ...compile.task import Task
 from ...core.devices import Device
@@ -18,13 +19,10 @@ from ...operators.range_takers import ask_for_range
 from ...operators.row_map import by_team
 
 __all__ = [
-    "BAD",
+    "AT",
     "EDGES_PER_ITEM",
-    "FOUND",
     "GROUP",
-    "LISTED",
     "MOST_ITEMS",
-    "STAGE",
     "append_all",
     "ballot",
     "by_length",
@@ -35,9 +33,19 @@ __all__ = [
     "pushing",
 ]
 
-# Places in `state`: rows that are listed; the next ranges of them that are taken, for the short and the long ones among them;
-# the number of the round; ends of edges that are no vertices; and a count of the edit's own.
-LISTED, _SHORT, _LONG, STAGE, BAD, FOUND, _PLACES = range(7)
+
+class EditState(NamedTuple):
+    """Words of `state` (`arrays.record`)."""
+
+    listed: int = 1  # rows
+    short: int = 1  # the next range of short rows that is taken
+    long: int = 1  # the same of long ones
+    stage: int = 1  # the number of the round
+    bad: int = 1  # ends of edges that are no vertices
+    found: int = 1  # a count of the edit's own
+
+
+AT = places(EditState)
 _LONG_ROW = 2048  # edges from which on all threads of a worker work on a row
 GROUP = 32  # threads of a group
 _ROWS_PER_RANGE = 256  # of all groups of a worker: each takes ranges by itself, since some rows take long
@@ -52,17 +60,14 @@ def num_row_items(count):  # type: ignore[no-untyped-def]
 
 def make_state(device: Device, count: int = 0) -> Array:
     """Return the state of a launch, which begins with so many rows in the list."""
-    state = zeros(_PLACES, dtype=np.int64, device=device)
-    if count:
-        state[LISTED] = count
-    return state
+    return new_record(EditState, device, listed=count)
 
 
 def pushing(task: Task) -> Callable[..., Any]:
     """Return the function ``push_rows(worker, state)`` by which a hook pushes the items of a task of `by_length`."""
 
     def push_rows(worker, state):  # type: ignore[no-untyped-def]
-        for k in worker.split(min(num_row_items(state[LISTED]), worker.count)):
+        for k in worker.split(min(num_row_items(state[AT.listed]), worker.count)):
             worker.push(k, task=task)
 
     return push_rows
@@ -86,8 +91,8 @@ def by_length(
 ) -> Task:
     """Return a task by which workers do something with the long rows of a list, and then groups with its short ones.
 
-    It is launched with arguments ``(state, edit)``, and has up to ``num_row_items(state[LISTED])`` items, at least one if there
-    are rows: all take ranges of rows from counters. It asks for ``length(place, edit)`` of rows for which
+    It is launched with arguments ``(state, edit)``, and has up to ``num_row_items(state[AT.listed])`` items, at least one if
+    there are rows: all take ranges of rows from counters. It asks for ``length(place, edit)`` of rows for which
     ``is_wanted(place, edit)`` is true; both stay the same in the launch. `by_group` and `by_worker` do the same,
     ``(team, place, edit)``, and return a number; ``finish(worker, total, state, edit)`` gets their sum in each thread. A range
     of short rows is one of the list, that of long ones every so many-th, since those are often neighbors.
@@ -107,17 +112,17 @@ def by_length(
 
     def of_rows(worker, item, state, edit):  # type: ignore[no-untyped-def]
         total = np.int64(0)
-        count, step = state[LISTED], (state[LISTED] + _ROWS_PER_RANGE - 1) // _ROWS_PER_RANGE
-        first = np.int64(worker.max(ask_for_range(worker, state, _LONG)))
+        count, step = state[AT.listed], (state[AT.listed] + _ROWS_PER_RANGE - 1) // _ROWS_PER_RANGE
+        first = np.int64(worker.max(ask_for_range(worker, state, AT.long)))
         while first < step:
-            following = ask_for_range(worker, state, _LONG)  # the answer comes meanwhile
+            following = ask_for_range(worker, state, AT.long)  # the answer comes meanwhile
             total += run_long_rows(worker, 0, (count - first + step - 1) // step, step, first, edit)
             first = np.int64(worker.max(following))
         group = worker.group(GROUP)
         size = np.int64(_ROWS_PER_RANGE // group.count)
-        first = np.int64(group.max(ask_for_range(group, state, _SHORT))) * size
+        first = np.int64(group.max(ask_for_range(group, state, AT.short))) * size
         while first < count:
-            following = ask_for_range(group, state, _SHORT)
+            following = ask_for_range(group, state, AT.short)
             total += run_short_rows(group, first, min(first + size, count), edit)
             first = np.int64(group.max(following)) * size
         finish(worker, total, state, edit)
@@ -145,7 +150,7 @@ def append_all(group, listed, state, is_wanted, value):  # type: ignore[no-untyp
     if bits != 0:
         place = np.int64(0)
         if group.rank == 0:
-            place = np.int64(atomic_add(state, LISTED, count_bits(bits)))
+            place = np.int64(atomic_add(state, AT.listed, count_bits(bits)))
         place = group.sum(place) + count_bits(bits & ((1 << group.rank) - 1))
         if is_wanted:
             listed[place] = value

@@ -13,7 +13,6 @@ from atos_py.algorithms import bfs
 from atos_py.algorithms.sssp.tasks import relax, relax_by_arrival
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
-from atos_py.compile.first_limits import spills_allowed
 from atos_py.compile.kinds import Tasks
 from atos_py.compile.spec import ProgramSpec
 from atos_py.models.acc import dense, programs
@@ -41,8 +40,8 @@ WORDS, BITS = array("i8"), array("u4")
 
 
 def cubin(task: Any, args: tuple[Any, ...], dtype: Any = "u4", most: int = 64, **options: Any) -> link.LinkedKernel:
-    found = link.cubin(ProgramSpec(task, None, tuple(map(describe, args)), np.dtype(dtype), **options), (9, 0))
-    spills = spills_allowed(task, options.get("each_round"))
+    spec = ProgramSpec(task, None, tuple(map(describe, args)), np.dtype(dtype), **options)
+    found, spills = link.cubin(spec, (9, 0)), spec.limits()[1]
     assert found.spill_bytes <= spills
     assert found.stack_bytes <= spills
     assert found.registers <= most

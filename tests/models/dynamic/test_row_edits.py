@@ -52,9 +52,9 @@ def test_many_threads_insert(both, monkeypatch):
 
     ranges = range(-(-EDGES // row_lists.EDGES_PER_ITEM))
     run(row_edits.insertion[0], ranges, state, edit)
-    assert (state[row_lists.BAD], state[row_lists.FOUND]) == (0, np.count_nonzero(sources == targets))
+    assert (state[row_lists.AT.bad], state[row_lists.AT.found]) == (0, np.count_nonzero(sources == targets))
     run(row_edits.store_insertion, ranges, state, edit)
-    num_full = state[row_lists.LISTED]
+    num_full = state[row_lists.AT.listed]
     assert 0 < num_full < VERTICES
     assert np.array_equal(np.sort(full[:num_full]), np.flatnonzero(degree > room))
     run(row_edits.move_row, range(num_full), edit)
