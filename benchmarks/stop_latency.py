@@ -2,8 +2,9 @@
 
 For each N and schedule: a queue whose tasks push their items again, so that N are always pending; one that was filled from the
 host, with buckets also with a thousand priorities ("far items"), and, for persistent launches, one that grew while workers ran.
-Prints how long after its deadline a launch with a timeout is back, how long a launch takes whose first task calls worker.stop(),
-and how long one takes that finds the queue full; medians of three. The number of pending items is checked after each.
+Prints how long after its deadline a launch with a timeout is back, how long a launch takes whose first task calls
+worker.stop(), and how long one takes that finds the queue full; medians of three. The number of pending items is checked
+after each.
 """
 
 from __future__ import annotations
