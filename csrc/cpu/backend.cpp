@@ -238,17 +238,15 @@ private:
   // Opens the next bucket; returns the number of its chunks, which no worker has yet.
   static uint64_t open_next(Run &run) {
     const Launch &kernel = run.kernel;
-    const auto open = [&](auto queue) {
-      queue.counters = run.counters;
-      return FarItems<decltype(queue)::kBytes>{queue, static_cast<unsigned char *>(kernel.far), kernel.buckets, kernel.blocks,
-                                               kernel.directory}
-          .open(kBetweenRounds, run.launch.blocks, kFarChunk);
+    const auto open = [&](auto far) {
+      far.queue.counters = run.counters;
+      return far.open(kBetweenRounds, run.launch.blocks, kFarChunk);
     };
     switch (run.item_bytes) {
-    case 4: return open(QueueRef<4>{});
-    case 8: return open(QueueRef<8>{});
-    case 16: return open(QueueRef<16>{});
-    default: return open(QueueRef<32>{});
+    case 4: return open(FarItems<4>(kernel));
+    case 8: return open(FarItems<8>(kernel));
+    case 16: return open(FarItems<16>(kernel));
+    default: return open(FarItems<32>(kernel));
     }
   }
 
@@ -268,7 +266,7 @@ private:
     std::lock_guard<std::mutex> lock(run.stopping);
     if (run.asked) run.counters->stop |= kStopAsked;
     std::memcpy(run.kernel.counters, static_cast<void *>(run.counters), sizeof(Counters));
-    run.live = static_cast<Counters *>(run.kernel.counters);
+    run.live = run.kernel.counters;
   }
 
   static void collect_counters(Run &run) {

@@ -22,12 +22,10 @@ constexpr uint64_t kNoRoundEnd = ~uint64_t(0); // as the end of a discrete launc
 template <unsigned bytes, bool several = false> class CpuWorker {
 public:
   CpuWorker(Run &run, unsigned number)
-      : launch(run.kernel), given(run.launch), program(static_cast<const CpuProgram &>(*run.program)),
-        queue(queue_of<bytes>(launch)),
-        far_pushes({queue, static_cast<unsigned char *>(launch.far), launch.buckets, launch.blocks, launch.directory}),
-        items(launch.fetch), buffer(std::max(launch.buffer, 1u)), levels(given.buckets ? buffer.size() : 0),
-        to_peers(run.peers, buffer.size()), scratch(launch.scratch, launch.unsized_scratch), longest(run.longest_batch),
-        limit(run.monitor) {
+      : launch(run.kernel), given(run.launch), program(static_cast<const CpuProgram &>(*run.program)), queue(launch),
+        far_pushes(FarItems<bytes>(launch)), items(launch.fetch), buffer(std::max(launch.buffer, 1u)),
+        levels(given.buckets ? buffer.size() : 0), to_peers(run.peers, buffer.size()),
+        scratch(launch.scratch, launch.unsized_scratch), longest(run.longest_batch), limit(run.monitor) {
     consumer.begin(queue);
     producer.begin(queue);
     view.worker.buffer = buffer.data();

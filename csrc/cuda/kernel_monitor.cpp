@@ -36,7 +36,7 @@ void check_running(CUstream stream) {
 // Sets the upper half of the word `stop` on the device. Sent at each poll, since the upload of the counters may come after it.
 void send_stop(CudaDevice &device, const Run &run) {
   const LaunchResources &resources = resources_of_thread(device);
-  const CUdeviceptr upper_half = address(&static_cast<Counters *>(run.kernel.counters)->stop) + 4;
+  const CUdeviceptr upper_half = address(&run.kernel.counters->stop) + 4;
   if (driver().cuStreamQuery(resources.control) != CUDA_ERROR_NOT_READY)
     check(driver().cuMemcpyHtoDAsync(upper_half, resources.stop_word, 4, resources.control), "stopping the workers");
 }

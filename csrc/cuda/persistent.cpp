@@ -75,7 +75,7 @@ void grant_growth(CudaDevice &device, Run &run, CompletionRecord &record) {
     growths_granted |= kNoMore;
   }
   *resources.growths_granted = growths_granted;
-  const CUdeviceptr at = address(&static_cast<Counters *>(run.kernel.counters)->growths_granted);
+  const CUdeviceptr at = address(&run.kernel.counters->growths_granted);
   check(driver().cuMemcpyHtoDAsync(at, resources.growths_granted, 8, resources.control), "providing memory");
   check(driver().cuStreamSynchronize(resources.control), "providing memory");
 }

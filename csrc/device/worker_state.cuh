@@ -106,9 +106,7 @@ struct PeerPush {
 static_assert(sizeof(PeerPush) == kPeerPushBytes, "the parameters of the kernel know another size");
 
 // A view of the far items of a launch.
-template <unsigned bytes> ATOS_DEVICE FarItems<bytes> far_items_of(const Launch &launch) {
-  return {queue_of<bytes>(launch), static_cast<unsigned char *>(launch.far), launch.buckets, launch.blocks, launch.directory};
-}
+template <unsigned bytes> ATOS_DEVICE FarItems<bytes> far_items_of(const Launch &launch) { return FarItems<bytes>(launch); }
 
 // A task's view of its worker, passed to it as a void pointer.
 template <unsigned bytes> struct Worker {
@@ -120,7 +118,7 @@ template <unsigned bytes> struct Worker {
   int64_t round = 0, mode = 0; // of launches with barriers; in registers, and only if the task asks for them
   int64_t pending = 0;         // in the function between rounds: items that wait for the next one; likewise
 
-  ATOS_DEVICE QueueRef<bytes> queue() const { return queue_of<bytes>(*launch); }
+  ATOS_DEVICE QueueRef<bytes> queue() const { return QueueRef<bytes>(*launch); }
   ATOS_DEVICE FarItems<bytes> far_items() const { return far_items_of<bytes>(*launch); }
   // Those of the owner of an item, which has this number among several GPUs.
   ATOS_DEVICE FarItems<bytes> far_items_of_owner(uint32_t number) const {

@@ -162,7 +162,7 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
     run.kernel.round = counters.rounds;
     provide_receivers(run);
     for (uint32_t k = 0; k < launch.num_pools; ++k)
-      run.arguments[launch.pool_words[k]] = reinterpret_cast<uint64_t>(&static_cast<Counters *>(run.kernel.counters)->stop);
+      run.arguments[launch.pool_words[k]] = reinterpret_cast<uint64_t>(&run.kernel.counters->stop);
     if (launch.persistent) backend.run_persistent(run);
     else backend.run_discrete(run);
     storage.note_run(); // only now: workers that could not start leave the queue as it was

@@ -293,19 +293,7 @@ void atos_queue::PeerLaunch::provide() {
     storage(0).backend.provide_peers(runs);
     for (uint32_t k = 0; k < here; ++k) {
       const Launch &at = runs[k]->kernel;
-      const Peer its{static_cast<Counters *>(at.counters),
-                     at.slots,
-                     at.more,
-                     at.spill,
-                     at.size,
-                     at.reciprocal,
-                     at.spill_size,
-                     at.growths,
-                     at.far,
-                     at.buckets,
-                     at.blocks,
-                     at.directory,
-                     at.record};
+      const Peer its{at, at.record};
       result[k] = group ? moved(its, -memory_of(first)) : its;
     }
   }));

@@ -102,10 +102,6 @@ void QueueStorage::provide_prioritized(Run &run) {
     add_to_device();
     ring_used = true;
   }
-  run.kernel.far = far;
-  run.kernel.buckets = buckets;
-  run.kernel.blocks = blocks;
-  run.kernel.directory = directory;
   run.kernel.inverse_delta = inverse_delta;
 }
 

@@ -261,6 +261,23 @@ void QueueStorage::reserve_for_mail(uint64_t bytes) {
   mail_bytes = bytes;
 }
 
+// Without the rings that may follow the first one.
+QueueAddresses QueueStorage::addresses() const {
+  QueueAddresses at{};
+  at.counters = static_cast<Counters *>(device_counters);
+  at.slots = slots;
+  at.spill = spill;
+  at.split_items = split_items;
+  at.spill_size = spill_size();
+  at.size = first_size;
+  at.reciprocal = reciprocal_of(first_size);
+  at.buckets = buckets;
+  at.blocks = blocks;
+  at.directory = directory;
+  at.far = far;
+  return at;
+}
+
 void QueueStorage::provide(Run &run) {
   if (!run.launch.persistent) gather(); // in a discrete launch the queue grows between kernels
   if (has_buckets()) provide_prioritized(run);
@@ -269,13 +286,7 @@ void QueueStorage::provide(Run &run) {
   found.spilled.reserve(claimed);
   reserve_staging(kVisitedSlots * slot_bytes);
   counters.first_left = kNever;
-  run.kernel.counters = device_counters;
-  run.kernel.slots = slots;
-  run.kernel.spill = spill;
-  run.kernel.split_items = split_items;
-  run.kernel.size = first_size;
-  run.kernel.reciprocal = reciprocal_of(first_size);
-  run.kernel.spill_size = spill_size();
+  static_cast<QueueAddresses &>(run.kernel) = addresses();
   if (run.launch.persistent) provide_for_growth(run);
 }
 

@@ -150,6 +150,7 @@ private:
   bool add_rings(uint64_t more);
   bool grow(uint64_t total, const std::function<void(uint64_t capacity)> &make);
   void replace_in(uint64_t capacity, const unsigned char *items, uint64_t n, uint64_t of_level);
+  QueueAddresses addresses() const;
   void provide_for_growth(Run &run);
   uint64_t num_in_rings() const { return has_buckets() && !in_lists ? 0 : tickets_of(counters.tail) - counters.head; }
   uint64_t spill_size() const { return spill_bytes / spilled_bytes(item_bytes); }

@@ -30,14 +30,7 @@ void QueueStorage::provide_to(const Counters *own, Receiver *receiver) {
   counters.stop = kRun;
   counters.first_left = kNever; // nobody takes anything
   backend.copy(device_counters, &counters, sizeof counters);
-  *receiver = {static_cast<Counters *>(device_counters),
-               slots,
-               spill,
-               size,
-               ~uint64_t(0) / size,
-               spill_size(),
-               const_cast<Counters *>(own),
-               push_of(item_bytes)};
+  *receiver = {addresses(), const_cast<Counters *>(own), push_of(item_bytes)};
   receiving = true;
 }
 
@@ -90,7 +83,7 @@ void atos_queue::check_receivers(const Run &run, atos_stats *stats) {
 void atos_queue::provide_receivers(Run &run) {
   for (uint32_t k = 0; k < run.launch.num_receivers; ++k) {
     Receiver receiver;
-    run.launch.receivers[k].queue->storage.provide_to(static_cast<Counters *>(run.kernel.counters), &receiver);
+    run.launch.receivers[k].queue->storage.provide_to(run.kernel.counters, &receiver);
     std::memcpy(&run.arguments[run.launch.receivers[k].word], &receiver, sizeof receiver);
   }
 }

@@ -7,18 +7,6 @@
 
 namespace atos {
 
-// A view of the queue of a launch.
-template <unsigned bytes> ATOS_FUNCTION QueueRef<bytes> queue_of(const Launch &launch) {
-  return {static_cast<Counters *>(launch.counters),
-          static_cast<Slot<bytes> *>(launch.slots),
-          static_cast<Slot<bytes> *>(launch.more),
-          static_cast<SpilledItem<bytes> *>(launch.spill),
-          launch.size,
-          launch.reciprocal,
-          launch.spill_size,
-          launch.growths};
-}
-
 // An equal part of n items for each worker, or 1 if there are more workers.
 ATOS_FUNCTION uint32_t equal_share(const Launch &launch, int64_t n) {
   if (n <= int64_t(launch.workers)) return 1;

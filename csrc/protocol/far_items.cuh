@@ -37,6 +37,11 @@ template <unsigned bytes> struct FarItems {
   unsigned char *memory;
   uint32_t buckets, blocks, directory;
 
+  FarItems() = default;
+  explicit ATOS_FUNCTION FarItems(const QueueAddresses &at)
+      : queue(at), memory(static_cast<unsigned char *>(at.far)), buckets(at.buckets), blocks(at.blocks),
+        directory(at.directory) {}
+
   ATOS_FUNCTION FarCounters &state() const { return queue.counters->far; }
   ATOS_FUNCTION Window window() const { return Window::unpack(load(&state().window)); }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "include/interface.h"
+#include "protocol/queue_addresses.h"
 #include "protocol/tuning.h"
 
 namespace atos {
@@ -26,16 +27,8 @@ struct CompletionRecord {
   uint64_t sequence;               // number of the kernel, written last
 };
 
-// The first kernel parameter. The second is the argument words of the task.
-struct Launch {
-  void *counters;
-  void *slots, *more; // of the first ring, and of those that may follow it while workers run
-  void *spill;
-  void *split_items;
-  uint64_t size;
-  uint64_t reciprocal;
-  uint64_t spill_size;
-  uint32_t growths;     // how often the queue may grow while workers run
+// The first kernel parameter: the queue of the workers, and how they run. The second is the argument words of the task.
+struct Launch : QueueAddresses {
   uint64_t round_begin; // discrete: the tickets that this kernel runs; persistent with barrier: those of the first round
   uint64_t round_end;
   uint64_t round; // with barriers: the number of the (first) round
@@ -58,8 +51,6 @@ struct Launch {
   uint32_t time_limit;      // ticks after which workers stop by their own clock; 0: they have no limit
 
   // Of a queue with buckets (far_items.cuh).
-  void *far;
-  uint32_t buckets, blocks, directory;
   uint32_t far_at; // offset of FarState in the shared memory of a worker
   double inverse_delta;
 

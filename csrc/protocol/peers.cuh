@@ -12,14 +12,8 @@
 
 namespace atos {
 
-// Addresses and sizes of the queue of a device, for those that push into it.
-struct Peer {
-  Counters *counters;
-  void *slots, *more, *spill;
-  uint64_t size, reciprocal, spill_size;
-  uint32_t growths;
-  void *far; // of queues with buckets, as are the next
-  uint32_t buckets, blocks, directory;
+// The queue of a device, for those that push into it.
+struct Peer : QueueAddresses {
   CompletionRecord *record; // of the kernel on that GPU, by which its host is asked for a growth
 };
 
@@ -31,22 +25,9 @@ struct Peers {
   uint64_t chunk;      // keys of a device: [number * chunk, (number + 1) * chunk), and what lies beyond is the last one's
   uint64_t reciprocal; // (2^64 - 1) / chunk
 
-  template <unsigned bytes> ATOS_FUNCTION QueueRef<bytes> queue(uint32_t number) const {
-    const Peer &at = peer[number];
-    return {at.counters,
-            static_cast<Slot<bytes> *>(at.slots),
-            static_cast<Slot<bytes> *>(at.more),
-            static_cast<SpilledItem<bytes> *>(at.spill),
-            at.size,
-            at.reciprocal,
-            at.spill_size,
-            at.growths};
-  }
-
-  // A view of the far items of a device.
+  template <unsigned bytes> ATOS_FUNCTION QueueRef<bytes> queue(uint32_t number) const { return QueueRef<bytes>(peer[number]); }
   template <unsigned bytes> ATOS_FUNCTION FarItems<bytes> far_items(uint32_t number) const {
-    const Peer &at = peer[number];
-    return {queue<bytes>(number), static_cast<unsigned char *>(at.far), at.buckets, at.blocks, at.directory};
+    return FarItems<bytes>(peer[number]);
   }
 
   // The number of the device that runs an item.

@@ -14,6 +14,7 @@
 // (docs/design.md).
 #pragma once
 #include "protocol/growth.cuh"
+#include "protocol/queue_addresses.h"
 
 namespace atos {
 
@@ -33,9 +34,11 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
   uint64_t spill_size;
 
   QueueRef() = default;
-  ATOS_FUNCTION QueueRef(Counters *counters, Slot<bytes> *slots, Slot<bytes> *more, SpilledItem<bytes> *spill, uint64_t size,
-                         uint64_t reciprocal, uint64_t spill_size, unsigned growths)
-      : GrowingRings<bytes>{counters, slots, more, size, reciprocal, growths}, spill(spill), spill_size(spill_size) {}
+  explicit ATOS_FUNCTION QueueRef(const QueueAddresses &at)
+      : GrowingRings<bytes>{
+            at.counters, static_cast<Slot<bytes> *>(at.slots), static_cast<Slot<bytes> *>(at.more), at.size, at.reciprocal,
+            at.growths},
+        spill(static_cast<SpilledItem<bytes> *>(at.spill)), spill_size(at.spill_size) {}
 
   // Stores an item under its ticket, which is of `ring`. Everything written before must be ordered by a fence of this thread,
   // or of one behind a barrier of the worker.

@@ -9,24 +9,14 @@
 namespace atos {
 
 // The words of an argument that is a receiver, which the core fills in.
-struct Receiver {
-  Counters *counters;
-  void *slots, *spill;
-  uint64_t size, reciprocal, spill_size;
+struct Receiver : QueueAddresses {
   Counters *own;                                    // of the launch
   void (*push)(const Receiver *, const void *item); // for tasks on the CPU
 };
 static_assert(sizeof(Receiver) == 8 * ATOS_RECEIVER_WORDS);
 
 template <unsigned bytes> ATOS_FUNCTION void push_into(const Receiver &receiver, const Item<bytes> &item) {
-  const QueueRef<bytes> queue{receiver.counters,
-                              static_cast<Slot<bytes> *>(receiver.slots),
-                              nullptr,
-                              static_cast<SpilledItem<bytes> *>(receiver.spill),
-                              receiver.size,
-                              receiver.reciprocal,
-                              receiver.spill_size,
-                              0};
+  const QueueRef<bytes> queue(receiver);
   const uint64_t ticket = queue.reserve(1);
   const Ring ring = queue.ring(0, 0);
   const Place place = ring.at(ticket);

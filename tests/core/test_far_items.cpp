@@ -38,8 +38,10 @@ template <unsigned bytes> struct World {
     const FarLayout at = far_layout(buckets, blocks, directory, bytes);
     memory = std::make_unique<uint64_t[]>(at.bytes / 8 + 4);
     const uint64_t start = (reinterpret_cast<uint64_t>(memory.get()) + 31) / 32 * 32;
-    const QueueRef<bytes> queue{&counters, nullptr, nullptr, spill.data(), 1, 1, spill.size(), 0};
-    far = {queue, reinterpret_cast<unsigned char *>(start), buckets, blocks, directory};
+    QueueAddresses its{};
+    its.counters = &counters, its.spill = spill.data(), its.spill_size = spill.size(), its.size = its.reciprocal = 1;
+    its.far = reinterpret_cast<void *>(start), its.buckets = buckets, its.blocks = blocks, its.directory = directory;
+    far = FarItems<bytes>(its);
     for (uint32_t block = 0; block < blocks; ++block) {
       far.free_blocks()[block / 64] |= uint64_t(1) << block % 64;
       far.unread()[block] = kBlockItems;

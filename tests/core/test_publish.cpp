@@ -23,7 +23,9 @@ template <unsigned bytes> void a_slot_freed_meanwhile() {
   Counters counters{};
   Slot<bytes> slots[2] = {};
   SpilledItem<bytes> spill[4] = {};
-  const QueueRef<bytes> queue{&counters, slots, nullptr, spill, 2, ~uint64_t(0) / 2, 4, 0};
+  QueueAddresses at{};
+  at.counters = &counters, at.slots = slots, at.size = 2, at.reciprocal = ~uint64_t(0) / 2, at.spill = spill, at.spill_size = 4;
+  const QueueRef<bytes> queue(at);
   const auto item = [](uint64_t value) {
     Item<bytes> made{};
     std::memcpy(&made, &value, bytes < 8 ? bytes : 8);

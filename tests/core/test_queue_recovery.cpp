@@ -89,11 +89,11 @@ template <unsigned bytes> struct Simulation {
     run.kernel.workers = 1 + uint32_t(random.below(4));
     run.kernel.fetch = 4;
     storage.provide(run);
-    Counters &counters = *static_cast<Counters *>(run.kernel.counters);
+    Counters &counters = *run.kernel.counters;
     counters = storage.counters;
     round_end = barrier && storage.level ? counters.head + storage.level : tickets_of(counters.tail);
     taken = 0;
-    const QueueRef<bytes> queue = queue_of<bytes>(run.kernel);
+    const QueueRef<bytes> queue(run.kernel);
     std::vector<Hand> hands(run.kernel.workers);
     for (Hand &hand : hands) hand.consumer.begin(queue), hand.producer.begin(queue);
     for (uint64_t steps = random.below(80); steps; --steps) {
@@ -248,11 +248,11 @@ template <unsigned bytes> struct ListSimulation {
     storage.provide(run);
     CHECK(storage.num_pending() == pending.size(), "%" PRIu64 " items are provided in place of %zu", storage.num_pending(), pending.size());
     for (const auto &[value, level] : pending) was_near[value] |= Window::unpack(storage.counters.far.window).is_near(level);
-    Counters &counters = *static_cast<Counters *>(run.kernel.counters);
+    Counters &counters = *run.kernel.counters;
     counters = storage.counters;
     finished = 0;
-    const QueueRef<bytes> queue = queue_of<bytes>(run.kernel);
-    const FarItems<bytes> far{queue, static_cast<unsigned char *>(run.kernel.far), run.kernel.buckets, run.kernel.blocks, run.kernel.directory};
+    const QueueRef<bytes> queue(run.kernel);
+    const FarItems<bytes> far(run.kernel);
     std::vector<Worker> workers(3);
     for (Worker &worker : workers) worker.consumer.begin(queue), worker.producer.begin(queue);
     for (; steps && !queue.stopped() && !(drains && pending.empty()); --steps) {

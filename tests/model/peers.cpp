@@ -72,8 +72,8 @@ Peers peers(Table &table, unsigned own) {
     const uint64_t size = now(its.size);
     unsigned growths = 0;
     while (bounds.grows && size << (growths + 1) <= bounds.max_capacity) ++growths;
-    table.peer[k] = {&its.counters, its.slots, its.more, its.spill, size, ~uint64_t(0) / size, kSpill, growths,
-                     its.far.words, bounds.buckets, bounds.blocks, model::FarMemory::directory(), nullptr};
+    table.peer[k] = {{&its.counters, its.slots, its.more, its.spill, nullptr, size, ~uint64_t(0) / size, kSpill, growths,
+                      bounds.buckets, bounds.blocks, model::FarMemory::directory(), its.far.words}, nullptr};
   }
   return {table.peer, bounds.devices, own, 4, kChunk, ~uint64_t(0) / kChunk};
 }

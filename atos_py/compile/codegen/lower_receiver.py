@@ -9,13 +9,14 @@ from numba.core import types
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import lower_builtin
 
+from ...core.library import lib
 from .core_calls import call_core
 from .lower_arguments import store_item
 from .lower_push import item_slot, push_item
 from .lower_worker import method_template
 from .types import I32, I64, POINTER, Items, ReceiverType, on_cuda, refuse
 
-_PUSH_WORD = 7  # of Receiver in csrc/protocol/receiver.cuh
+_PUSH_WORD = lib.ATOS_RECEIVER_WORDS - 1  # of Receiver in csrc/protocol/receiver.cuh, the last one
 
 
 def _push(receiver: ReceiverType, item: types.Type) -> tuple[types.Type, ...]:
