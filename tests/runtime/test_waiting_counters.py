@@ -13,6 +13,9 @@ import pytest
 from shared_tasks import every_schedule, launch
 
 import atos_py as atos
+from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
+from atos_py.compile.toolchain import import_numba
 
 
 class Rows(NamedTuple):
@@ -298,6 +301,17 @@ def test_statistics_that_were_pickled_before_have_none():
     old = atos.LaunchStats.__new__(atos.LaunchStats)
     old.__setstate__((None, state))
     assert old.waiting == ()
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_code_for_gpus_has_the_same_counters(debug):
+    import_numba()
+    from atos_py.compile.codegen.target_cpu import compile_cpu
+    from atos_py.compile.codegen.target_cuda import compile_cuda
+
+    spec = ProgramSpec(atos.task(solve_row.body), None, (describe(matrix(5, "cpu", circle=True)),), np.dtype("u4"), debug=debug)
+    for code in compile_cpu(spec), compile_cuda(spec, (9, 0)):
+        assert (code.checks.counters if debug else code.checks) == ({2: "rows.missing"} if debug else None)
 
 
 _PROGRAM = """
