@@ -241,7 +241,7 @@ class PreparedLaunch(NotCopied):
             if is_replaced(status):  # another thread has changed the form of the queue, and nothing was done
                 return self._run(begin) if mailbox is None else None  # type: ignore[return-value]
         found = _report(ready, config, stats, devices, samples, begin)
-        if config.debug and not found.stopped:  # after a stop there is work left, whose arrivals are still to come
+        if config.debug and not status and not found.stopped:  # after a stop, arrivals are still to come
             checks = ready.programs[0].code.checks
             assert checks is not None
             found.waiting = find_waiting(arguments.values, checks.counters)

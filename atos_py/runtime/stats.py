@@ -110,7 +110,7 @@ class LaunchStats:
         than the one that had taken the item. None are split on the CPU.
     waiting : tuple of WaitingCounters
         With ``debug=True``, the counters of `worker.arrive` that were above zero when all was done, array by array: which ones
-        wait, and what each of them lacks. Empty if nothing waits, after `worker.stop()`, and without ``debug=True``.
+        wait, and what each of them lacks. Empty if nothing waits, after a stop, and without ``debug=True``.
 
     Examples
     --------

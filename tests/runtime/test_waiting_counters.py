@@ -173,7 +173,7 @@ def test_several_tasks_each_with_its_names(device):
 
 def test_functions_without_an_item_arrive_as_well(device):
     def settle(worker, missing, left):
-        if worker.rank == 0 and worker.index == 0 and left[0] > 1:
+        if worker.rank == 0 and left[0] > 1:
             left[0] -= 1
             worker.arrive(left, 0)
 
@@ -261,6 +261,22 @@ def test_a_run_that_took_items_meanwhile(device):
     with queue.start(meet, missing, worker="thread", debug=True) as run:
         run.push([0, 2])
     assert told(run.wait()) == {"missing": {1: 1}}
+
+
+def test_a_run_that_was_stopped_tells_nothing(device):
+    @atos.task
+    def again(worker, v, missing, seen):
+        worker.arrive(missing, 3 if seen[0] else 2)
+        seen[0] = 1
+        worker.push(v)
+
+    missing, seen = atos.full(4, 2**40, device=device), atos.zeros(1, dtype=np.int32, device=device)
+    queue = atos.Queue(10, device=device)
+    run = queue.start(again, missing, seen, worker="thread", num_blocks=1, debug=True)
+    run.push(0)
+    run.stop()
+    stats = run.wait()
+    assert (len(queue), stats.waiting) == (1, ())
 
 
 def test_over_several_devices_indices_are_ids(worker):
