@@ -128,6 +128,7 @@ from .runtime.queue import Queue as Queue
 from .runtime.run import Run as Run
 from .runtime.stats import DeviceStats as DeviceStats
 from .runtime.stats import LaunchStats as LaunchStats
+from .runtime.waiting import WaitingCounters as WaitingCounters
 from .tools.tune import tune as tune
 from .tools.tuning_cache import tuned as tuned
 from .tools.tuning_result import Tuning as Tuning

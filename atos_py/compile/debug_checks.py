@@ -46,11 +46,15 @@ class Site:
 
 @dataclass
 class Checks:
-    """The checks of a launch's tasks: their sites, whose numbers are in the code, and the names of the arrays in each task."""
+    """The checks of a launch's tasks: their sites, whose numbers are in the code, and the names of the arrays in each task.
+
+    The `counters` are the arrays at whose elements tasks arrive: the name of each by its number among the launch's arrays.
+    """
 
     arrays: dict[str, tuple[str, ...]] = field(default_factory=dict)
     without_item: str = "in the idle function"  # where a check is that fails in no item
     sites: list[Site] = field(default_factory=list)
+    counters: dict[int, str] = field(default_factory=dict)
 
     def number(self, site: Site) -> int:
         """Return the number of a site."""

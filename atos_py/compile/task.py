@@ -362,7 +362,8 @@ class Worker:
 
         Notes
         -----
-        The end of a launch does not depend on counters: one that never becomes zero is waited for by nobody.
+        The end of a launch does not depend on counters: one that never becomes zero is waited for by nobody. After a launch
+        with ``debug=True``, `LaunchStats.waiting` has the counters that are above zero.
 
         Examples
         --------
@@ -379,6 +380,13 @@ class Worker:
         >>> queue.push([2, 3, 4])
         >>> print(queue.launch_thread(ascend, parent, missing, total).tasks_run, total[:])
         5 [5 3 1 1 1]
+
+        Vertex 1 waits for one child more than it has, and vertex 0 for vertex 1:
+
+        >>> missing[:] = [2, 3, 0, 0, 0]
+        >>> queue.push([2, 3, 4])
+        >>> print(*queue.launch_thread(ascend, parent, missing, total, debug=True).waiting)
+        2 of 5 counters of 'missing' wait: 0 lacks 1, 1 lacks 1
         """
 
     def stop(self) -> None:

@@ -97,6 +97,7 @@ def run_by_rounds(queue: Any, name: str, args: Sequence[Any], launch: Callable[[
         devices=devices,
         rounds=len(runs),
         stopped=bool(stopped),
+        waiting=() if stopped else mine.waiting,
     )
 
 

@@ -35,6 +35,7 @@ from .peer_queues import agree_on_launch
 from .progress import make_observer
 from .stats import COUNTED, DeviceStats, LaunchStats
 from .trace import trace_of
+from .waiting import find_waiting
 
 __all__ = ["PreparedLaunch", "launch_once"]
 
@@ -239,7 +240,12 @@ class PreparedLaunch(NotCopied):
             arguments.check_pools(ready.launched.name)
             if is_replaced(status):  # another thread has changed the form of the queue, and nothing was done
                 return self._run(begin) if mailbox is None else None  # type: ignore[return-value]
-        return _report(ready, config, stats, devices, samples, begin)
+        found = _report(ready, config, stats, devices, samples, begin)
+        if config.debug and not status and not found.stopped:  # after a stop, arrivals are still to come
+            checks = ready.programs[0].code.checks
+            assert checks is not None
+            found.waiting = find_waiting(arguments.values, checks.counters)
+        return found
 
 
 def launch_once(

@@ -14,6 +14,7 @@ from ..compile.timing import Profile
 from ..errors import InvalidArgumentError, MissingPackageError, UnsupportedTypeError
 from ..support.validation import check_int
 from .trace import TRACE, format_digits, format_rate
+from .waiting import WaitingCounters
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -107,6 +108,9 @@ class LaunchStats:
     items_split, chunks_donated : int or None
         Likewise: long items whose iterations were split into chunks for all workers, and the chunks that another worker ran
         than the one that had taken the item. None are split on the CPU.
+    waiting : tuple of WaitingCounters
+        With ``debug=True``, the counters of `worker.arrive` that were above zero when all was done, array by array: which ones
+        wait, and what each of them lacks. Empty if nothing waits, after a stop, and without ``debug=True``.
 
     Examples
     --------
@@ -141,9 +145,11 @@ class LaunchStats:
     items_donated: int | None = None
     items_split: int | None = None
     chunks_donated: int | None = None
+    waiting: tuple[WaitingCounters, ...] = field(default=(), compare=False)
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
         """Take the fields that were pickled, but for those that the class has no more."""
+        self.waiting = ()  # which it had not always
         for name, value in state[1].items():
             if hasattr(type(self), name):
                 setattr(self, name, value)
@@ -152,7 +158,8 @@ class LaunchStats:
     def total(cls, runs: Iterable[LaunchStats], task: str | None = None, like: LaunchStats | None = None) -> LaunchStats:
         """Return the statistics of several launches as those of one.
 
-        Tasks, times and rounds are added up, and traces joined as if each launch began when the one before ended.
+        Tasks, times and rounds are added up, and traces joined as if each launch began when the one before ended. What waits is
+        what waited at the end of the last one.
 
         Parameters
         ----------
@@ -211,6 +218,7 @@ class LaunchStats:
             profile=sum((run.profile for run in runs), start=Profile()),
             tasks_run_by=tasks_run_by,
             devices=_sum_devices([run.devices for run in runs]),
+            waiting=runs[-1].waiting,
             **counted,
         )
 
@@ -233,7 +241,9 @@ class LaunchStats:
         >>> print(fields["worker"], fields["fetch_size"])
         cta 128
         """
-        fields = asdict(replace(self, trace=None, devices=tuple(replace(each, trace=None) for each in self.devices)))
+        without = tuple(replace(each, trace=None) for each in self.devices)
+        fields = asdict(replace(self, trace=None, devices=without, waiting=()))
+        fields["waiting"] = [each.to_dict() for each in self.waiting]
         traces = [(fields, self.trace), *zip(fields["devices"], [each.trace for each in self.devices], strict=True)]
         for its, trace in traces:
             if trace is not None:
@@ -284,7 +294,8 @@ class LaunchStats:
     def __repr__(self) -> str:
         return (
             f"<LaunchStats {self.task}: {self.tasks_run:,} tasks in {self.milliseconds:.3f} ms"
-            f"{self._in_brackets()}, {self.schedule}, {self.worker}, on {self.device}; {self.profile}>"
+            f"{self._in_brackets()}, {self.schedule}, {self.worker}, on {self.device}; {self.profile}"
+            f"{''.join(f'; {each}' for each in self.waiting)}>"
         )
 
     def _in_brackets(self) -> str:
@@ -304,6 +315,7 @@ class LaunchStats:
             "memory": f"{self.overhead_bytes / 1e6:.1f} MB beside the queue's slots",
             "queue grew": _format_count(self.grown, "time"),
             "ended": "by a task, which called worker.stop()" if self.stopped else "when all was done",
+            **({"waiting": "; ".join(map(str, self.waiting))} if self.waiting else {}),
             "trace": "none" if self.trace is None else f"{_format_count(len(self.trace), 'sample')}; draw it with plot()",
         }
         cells = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in rows.items())
@@ -321,6 +333,7 @@ class LaunchStats:
             f" fetch size {self.fetch_size}, on {self.device}\n"
             + ("" if self.local_items is None else f"  {_format_sharing(self)}\n")
             + ("  ended by a task, which called worker.stop()\n" if self.stopped else "")
+            + "".join([f"  {each}\n" for each in self.waiting])
             + f"  {self.profile}"
         )
 

@@ -97,6 +97,7 @@ COPIED: dict[type, Callable[[], Any]] = {
     atos.Pool: used_pool,
     atos.Task: lambda: keep,
     atos.Tuning: lambda: atos.Tuning({"fetch_size": 32}, 1.5, [{"fetch_size": 32}], 2.5, True),
+    atos.WaitingCounters: lambda: atos.WaitingCounters("missing", 5, 1, np.array([3]), np.array([2])),
     Profile: lambda: Profile(1.0, 2.0),
     DynamicRows: lambda: edited().rows,
     acc.Combine: lambda: acc.Combine(either, neutral=0, idempotent=True),

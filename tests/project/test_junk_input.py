@@ -380,6 +380,7 @@ def test_every_public_name_is_tried():
         "TriangleResult",
         "Tuning",
         "VertexSetResult",
+        "WaitingCounters",
         "devices",
         "linalg",
         "release_memory",

@@ -36,9 +36,10 @@ from . import lower_vector_atomics as _vector_atomics  # noqa: F401
 from . import lower_worker as _worker  # noqa: F401
 from . import python_functions as _python_functions  # noqa: F401
 from .error_messages import failure, translated
+from .find_counters import find_counters
 from .introspect import first_return, plain_function
 from .lower_arguments import pack, plan_of, unpack
-from .lower_checks import began, ended, note_workload
+from .lower_checks import arrivals, began, ended, note_workload
 from .specialize import RefusedError, Specializer
 from .types import Items, Packed, WorkerType, is_over_hosts, item_type, numba_type
 
@@ -107,6 +108,8 @@ def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> 
     specialize = Specializer(target.dispatcher, target.is_known)
     described = f"items of {item_dtype} and " + (f"arguments {', '.join(map(str, kinds))}" if kinds else "no arguments")
 
+    with_worker: list[tuple[FunctionType, list[types.Type]]] = []
+
     def compile_function(task: Task, value: Any, role: str, given: list[tuple[str, types.Type]]) -> tuple[Any, types.Type]:
         function = plain_function(value)
         if function is None:
@@ -120,6 +123,8 @@ def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> 
             dispatcher = specialize(function)
         except RefusedError as error:
             raise failure(task.name, function, described, str(error), error.place) from None
+        if isinstance(given[0][1], WorkerType):
+            with_worker.append((function, [kind for _, kind in given]))
         with translated(task.name, function, described):
             return dispatcher, target.compile(dispatcher, _fold_varargs(function, tuple(kind for _, kind in given)))
 
@@ -178,6 +183,16 @@ def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> 
         refuse_result(tasks[0], each_round, "function each_round", result)
         if checks is not None:
             checks.without_item = "between rounds" if idle is None else "in the idle function or between rounds"
+    if checks is not None and arrivals():
+
+        def compile_again(function: FunctionType, given: tuple[types.Type, ...]) -> None:
+            with translated(spec.task.name, function, described):
+                target.compile(Specializer(target.dispatcher, target.is_known)(function), _fold_varargs(function, given))
+
+        for function, parameters in with_worker:
+            names = array_names(_argument_names(function, len(parameters) - len(args), len(kinds)), kinds)
+            for number in find_counters(compile_again, function, parameters, len(args)):
+                checks.counters.setdefault(number, names[number])
     arguments = Packed(types.BaseTuple.from_types(args), constant=True)
     return Program(parts, idle_dispatcher, round_dispatcher, flat_worker, round_worker, items, arguments)
 

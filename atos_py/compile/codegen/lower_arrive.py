@@ -13,7 +13,7 @@ from numba.extending import lower_builtin
 from .core_calls import call_core
 from .lower_arrays import check_index, element
 from .lower_atomics import check_writable
-from .lower_checks import cast, fail
+from .lower_checks import cast, fail, note_arrival
 from .lower_push import lower_push, push_item, type_how
 from .types import I8, I32, I64, POINTER, TaskArray, WorkerType, on_cuda, refuse
 
@@ -33,6 +33,7 @@ def type_arrive(worker: WorkerType, args: Any, kws: Any) -> Any:
     if counters.access == "scratch" or counters.dtype not in (types.int32, types.int64):
         refuse(f"{_WORD} counts in an argument array of int32 or int64, not in {counters}")
     check_index(counters, index)
+    note_arrival(counters.numbers)
     n = args[2] if len(args) == 3 else kws.get("n", types.Omitted(1))
     if not isinstance(n, (types.Integer, types.Omitted)):
         refuse(f"{_WORD} takes an integer as n, not {n}")

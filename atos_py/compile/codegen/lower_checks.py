@@ -34,11 +34,11 @@ _collecting = threading.local()
 @contextlib.contextmanager
 def collecting(checks: Checks | None) -> Iterator[None]:
     """Compile what is compiled in here with checks, whose sites are added to `checks`; None: without."""
-    _collecting.checks, _collecting.codes = checks, set()
+    _collecting.checks, _collecting.codes, _collecting.arrivals = checks, set(), []
     try:
         yield
     finally:
-        _collecting.checks, _collecting.codes = None, set()
+        _collecting.checks, _collecting.codes, _collecting.arrivals = None, set(), []
 
 
 def is_collecting() -> bool:
@@ -54,6 +54,18 @@ def add_checked(code: CodeType) -> None:
 def is_user_code(code: CodeType | None) -> bool:
     """Whether a function belongs to the task that is being compiled, rather than to Numba or to this package."""
     return code in getattr(_collecting, "codes", ())
+
+
+def note_arrival(numbers: frozenset[int]) -> None:
+    """Note that the function that is being compiled arrives at counters in one of the arrays with these numbers."""
+    if is_collecting():
+        _collecting.arrivals.append(numbers)
+
+
+def arrivals() -> list[frozenset[int]]:
+    """Return what `note_arrival` was told since the last call of this."""
+    noted, _collecting.arrivals = _collecting.arrivals, []
+    return noted
 
 
 def note_workload(code: CodeType) -> None:

@@ -61,7 +61,7 @@ class TaskArray(types.Type):
     that is `mirrored` each device has a copy: a load is from that of the device, a store to all. One over several hosts has a
     `combine`, the word by which tasks change elements of other hosts, and knows the range of those of this one; so does one
     that is `owned`, of a device. One that is `bounded` tasks only lower; it knows the device's range, and bounds of what other
-    devices have.
+    devices have. Where `find_counters` asks which arrays count arrivals, it has the `numbers` of those that it may be.
     """
 
     def __init__(
@@ -74,6 +74,7 @@ class TaskArray(types.Type):
         combine: str | None = None,
         owned: bool = False,
         bounded: bool = False,
+        numbers: frozenset[int] = frozenset(),
     ) -> None:
         self.dtype = dtype
         self.value = in_task(dtype)
@@ -84,11 +85,24 @@ class TaskArray(types.Type):
         self.combine = combine
         self.owned = owned
         self.bounded = bounded
+        self.numbers = numbers
         placement = (
             "mirrored " if mirrored else "owned " if owned else "lowered " if bounded else f"{combine} " if combine else ""
         )
         words = f"{'checked ' if checked else ''}{access} {placement}"
-        super().__init__(f"{words}array({dtype}, {ndim}d)")
+        told_apart = f" {sorted(numbers)}" if numbers else ""
+        super().__init__(f"{words}array({dtype}, {ndim}d){told_apart}")
+
+    def numbered(self, numbers: frozenset[int]) -> TaskArray:
+        """Return the type of such an array that is one of those with these numbers."""
+        how = self.access, self.checked, self.mirrored, self.combine, self.owned, self.bounded
+        return TaskArray(self.dtype, self.ndim, *how, numbers)
+
+    def unify(self, typingctx: Any, other: types.Type) -> types.Type | None:
+        """Return the type of a variable that is this array here and the other one there."""
+        if isinstance(other, TaskArray) and self.numbered(frozenset()) == other.numbered(frozenset()):
+            return self.numbered(self.numbers | other.numbers)
+        return None
 
     @property
     def knows_range(self) -> bool:
