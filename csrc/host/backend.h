@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "host/mailbox.h"
+#include "host/inbox.h"
 #include "host/memory_source.h"
 #include "host/recent_number.h"
 #include "host/run.h"
@@ -26,9 +26,9 @@ public:
                            uint32_t /* item_bytes */, uint64_t /* generation */) {
     return false;
   }
-  virtual void wait(void *stream) = 0;      // for what is in a stream of the device
-  virtual MailboxMemory make_mailbox() = 0; // for items of any size
-  virtual void release_mailbox(const MailboxMemory &memory) noexcept = 0;
+  virtual void wait(void *stream) = 0;  // for what is in a stream of the device
+  virtual InboxMemory make_inbox() = 0; // for items of any size
+  virtual void release_inbox(const InboxMemory &memory) noexcept = 0;
   virtual uint32_t resident_blocks(const Run &run) = 0; // of the kernel of a run, which has the device to itself
   virtual uint32_t workers_per_block(const atos_launch &launch) = 0;
 

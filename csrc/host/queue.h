@@ -58,7 +58,7 @@ private:
   void size_grid(atos::Run &run, atos_stats *stats);
   bool run_workers(atos::Run &run, atos_stats *stats);
   void leave(const std::shared_ptr<atos::Run> &run);
-  void take_in(atos::Run &run);
+  void drain_inbox(atos::Run &run);
   void finish(const atos::Run &run, bool over, atos_stats *stats);
 
   // Other queues that the tasks of a launch push into (receivers.cpp).

@@ -59,9 +59,9 @@ struct Counters {
   alignas(128) uint64_t tail;     // tickets reserved for pushed items, and growths (see above)
   alignas(128) uint64_t finished; // tasks that ran, of those counted in the tail or in `untracked`
   uint64_t stop;                  // why workers have to leave before the end, or kRun
-  uint64_t untracked;             // tasks not tracked by the tail: split local items (no ticket), far items, the mailbox
+  uint64_t untracked;             // tasks not tracked by the tail: split local items (no ticket), far items, the inbox
   alignas(128) uint64_t spilled;  // items that found their slot occupied
-  uint64_t mail;                  // items taken from the mailbox, and whether a worker takes more (mailbox.cuh)
+  uint64_t inbox;                 // items taken from the inbox, and whether a worker takes more (inbox.cuh)
   uint64_t first_left; // after a stop: the lowest ticket that a worker had claimed and left without its item, or kNever
   alignas(128) uint64_t quiescent; // idle rounds: see `register_quiescent`
   alignas(128) uint64_t arrived;   // grid barrier: blocks that arrived, and more (bsp_rounds.cuh)

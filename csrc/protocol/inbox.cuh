@@ -1,58 +1,58 @@
-// Mailbox: the way of items from the host to workers that run, and the worker's side of it.
+// Inbox: the way of items from the host to workers that run, and the worker's side of it.
 //
 // It is a ring in memory of the host that workers reach too: pinned, for a GPU, since a copy beside a kernel takes
 // milliseconds. The host stores items and then `sent`; one worker at a time moves them into the queue and then stores `taken`,
-// so that the host may use their places again. Which worker that is, `Counters::mail` decides, in the memory of the device: a
-// look at the mailbox of a GPU takes a microsecond or two, and one worker that looks is enough.
+// so that the host may use their places again. Which worker that is, `Counters::inbox` decides, in the memory of the device: a
+// look at the inbox of a GPU takes a microsecond or two, and one worker that looks is enough.
 //
-// To the end of a launch the mailbox is a task that pushes (docs/design.md): it counts as unfinished, in `untracked`, from
+// To the end of a launch the inbox is a task that pushes (docs/design.md): it counts as unfinished, in `untracked`, from
 // before the workers start until it is closed and empty.
 #pragma once
 #include "protocol/queue_ref.cuh"
 
 namespace atos {
 
-// Bits of Mailbox::sent.
+// Bits of Inbox::sent.
 constexpr uint64_t kClosed = uint64_t(1) << 63;   // no more items will come
 constexpr uint64_t kStopSent = uint64_t(1) << 62; // the launch is to stop
 constexpr uint64_t kSentItems = kStopSent - 1;
 
-struct Mailbox {
+struct Inbox {
   alignas(128) uint64_t sent;     // items put here so far, by the host; and the bits above
   alignas(128) uint64_t taken;    // items moved into the queue so far, by workers
-  alignas(128) uint64_t items[1]; // of the ring: kMailboxItems of them, of mail_words() words each
+  alignas(128) uint64_t items[1]; // of the ring: kInboxItems of them, of inbox_words() words each
 };
 
-// Values of Counters::mail: twice the number of items taken so far, plus 1 while a worker moves others. Once the mailbox is
+// Values of Counters::inbox: twice the number of items taken so far, plus 1 while a worker moves others. Once the inbox is
 // closed and empty it stays odd, so that no worker looks again.
-constexpr uint64_t kMailHeld = 1;
+constexpr uint64_t kInboxHeld = 1;
 
-// Words of an item in a mailbox.
-ATOS_FUNCTION constexpr unsigned mail_words(unsigned bytes) { return bytes < 8 ? 1 : bytes / 8; }
-inline uint64_t mailbox_bytes(unsigned bytes) { return sizeof(Mailbox) + kMailboxItems * mail_words(bytes) * 8; }
+// Words of an item in an inbox.
+ATOS_FUNCTION constexpr unsigned inbox_words(unsigned bytes) { return bytes < 8 ? 1 : bytes / 8; }
+inline uint64_t inbox_bytes(unsigned bytes) { return sizeof(Inbox) + kInboxItems * inbox_words(bytes) * 8; }
 
-// Delivery: items that a worker moves from the mailbox to the ring at once, [first, first + count), and the tickets for them.
+// Delivery: items that a worker moves from the inbox to the ring at once, [first, first + count), and the tickets for them.
 struct Delivery {
   uint64_t first = 0, tail = 0;
   uint32_t count = 0;
-  uint32_t last = 0; // 1 if the mailbox is closed, and empty then
+  uint32_t last = 0; // 1 if the inbox is closed, and empty then
 };
 
 // [one lane] Ends what `begin_delivery` began, when all items have been read and stored.
 template <unsigned bytes>
-ATOS_FUNCTION void end_delivery(const QueueRef<bytes> &queue, Mailbox *mailbox, const Delivery &delivery) {
+ATOS_FUNCTION void end_delivery(const QueueRef<bytes> &queue, Inbox *inbox, const Delivery &delivery) {
   if (delivery.count) {
     fence_system(); // the items were read before their places are free
-    store_system(&mailbox->taken, delivery.first + delivery.count);
+    store_system(&inbox->taken, delivery.first + delivery.count);
     fence_system(); // before the next worker stores it
   }
-  if (delivery.last) queue.finish(1); // and no worker gets the mailbox any more
-  else store(&queue.counters->mail, 2 * (delivery.first + delivery.count));
+  if (delivery.last) queue.finish(1); // and no worker gets the inbox any more
+  else store(&queue.counters->inbox, 2 * (delivery.first + delivery.count));
 }
 
-// Room in the ring for items of the mailbox, at most n: half of the ring stays empty, and there is none while the last item
+// Room in the ring for items of the inbox, at most n: half of the ring stays empty, and there is none while the last item
 // would find its slot occupied. The host can wait, so what it sends shall neither grow nor fill a queue.
-template <unsigned bytes> ATOS_FUNCTION uint32_t room_for_mail(const QueueRef<bytes> &queue, uint64_t n) {
+template <unsigned bytes> ATOS_FUNCTION uint32_t room_for_inbox(const QueueRef<bytes> &queue, uint64_t n) {
   const uint64_t tail = load(&queue.counters->tail);
   const unsigned growths = growths_of(tail);
   const Ring ring = queue.ring(growths, queue.first_ticket_of(growths));
@@ -65,35 +65,35 @@ template <unsigned bytes> ATOS_FUNCTION uint32_t room_for_mail(const QueueRef<by
   return ring.first_generation(last) || ring.template slot<bytes>(place.index).is_free(place.sequence) ? count : 0;
 }
 
-// [one lane] Gets the mailbox, if no other worker has it and there is something in it: reserves tickets for the items that are
+// [one lane] Gets the inbox, if no other worker has it and there is something in it: reserves tickets for the items that are
 // to be moved.
-template <unsigned bytes> ATOS_FUNCTION Delivery begin_delivery(const QueueRef<bytes> &queue, Mailbox *mailbox) {
+template <unsigned bytes> ATOS_FUNCTION Delivery begin_delivery(const QueueRef<bytes> &queue, Inbox *inbox) {
   Counters *counters = queue.counters;
   Delivery delivery;
-  uint64_t mail = load(&counters->mail);
-  if (mail & kMailHeld || !compare_exchange(&counters->mail, mail, mail | kMailHeld)) return delivery;
-  delivery.first = mail / 2;
-  const uint64_t sent = load_system(&mailbox->sent);
-  // After what the host stored before `sent`, and what those who had the mailbox before have reserved.
+  uint64_t state = load(&counters->inbox);
+  if (state & kInboxHeld || !compare_exchange(&counters->inbox, state, state | kInboxHeld)) return delivery;
+  delivery.first = state / 2;
+  const uint64_t sent = load_system(&inbox->sent);
+  // After what the host stored before `sent`, and what those who had the inbox before have reserved.
   fence_system();
   if (sent & kStopSent) set_bits(&counters->stop, kStopAsked);
   // `sent` may be an older value than the worker before has read, which has then taken more than it says.
   const uint64_t items = sent & kSentItems, there = items > delivery.first ? items - delivery.first : 0;
-  if (there) delivery.count = room_for_mail(queue, there);
+  if (there) delivery.count = room_for_inbox(queue, there);
   if (delivery.count) delivery.tail = queue.reserve(delivery.count);
   delivery.last = sent & kClosed && delivery.count == there;
-  if (delivery.count == 0) end_delivery(queue, mailbox, delivery);
+  if (delivery.count == 0) end_delivery(queue, inbox, delivery);
   return delivery;
 }
 
-// The caller's part (rank, rank + stride, ...) of a delivery: from the mailbox to the slots.
-template <unsigned bytes> ATOS_FUNCTION void deliver(const QueueRef<bytes> &queue, const Mailbox *mailbox,
-                                                     const Delivery &delivery, uint64_t rank, uint64_t stride) {
+// The caller's part (rank, rank + stride, ...) of a delivery: from the inbox to the slots.
+template <unsigned bytes> ATOS_FUNCTION void deliver(const QueueRef<bytes> &queue, const Inbox *inbox, const Delivery &delivery,
+                                                     uint64_t rank, uint64_t stride) {
   const unsigned growths = growths_of(delivery.tail);
   const Ring ring = queue.ring(growths, queue.first_ticket_of(growths));
   ATOS_ROLLED
   for (uint64_t i = rank; i < delivery.count; i += stride) {
-    const uint64_t *at = &mailbox->items[(delivery.first + i) % kMailboxItems * mail_words(bytes)];
+    const uint64_t *at = &inbox->items[(delivery.first + i) % kInboxItems * inbox_words(bytes)];
     Item<bytes> item;
     if constexpr (bytes == 4) item.word = uint32_t(load_system(at));
     else

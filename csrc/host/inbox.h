@@ -1,4 +1,4 @@
-// atos_mailbox: the host's side of a mailbox, through which items come to the workers of one launch while they run.
+// atos_inbox: the host's side of an inbox, through which items come to the workers of one launch while they run.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -10,25 +10,25 @@
 
 namespace atos {
 
-struct Mailbox;
+struct Inbox;
 
-// Resources of a mailbox, from the backend: memory of the host that workers reach, and a stream for the launch, so that copies
+// Resources of an inbox, from the backend: memory of the host that workers reach, and a stream for the launch, so that copies
 // in other streams do not wait for it.
-struct MailboxMemory {
-  Mailbox *ring = nullptr;
+struct InboxMemory {
+  Inbox *ring = nullptr;
   void *stream = nullptr;
 };
 
 } // namespace atos
 
-struct atos_mailbox {
+struct atos_inbox {
 public:
   const int32_t device;
   const uint32_t item_bytes;
   std::atomic<bool> stop_asked{false}; // by `stop`
 
-  atos_mailbox(int32_t device, uint32_t item_bytes);
-  ~atos_mailbox();
+  atos_inbox(int32_t device, uint32_t item_bytes);
+  ~atos_inbox();
 
   // By the host, in any thread.
   bool has_begun();                                      // waits a little for it
@@ -43,7 +43,7 @@ public:
   void end();
   void take_rest(std::vector<unsigned char> *behind);
 
-  const atos::MailboxMemory memory;
+  const atos::InboxMemory memory;
 
 private:
   enum class State { kMade, kBegun, kEnded };
