@@ -43,7 +43,7 @@ uint64_t atos_inbox::push(const unsigned char *items, uint64_t n) {
   }
 }
 
-// As many as there is room for now.
+// Puts as many items as there is room for now, and returns their number.
 uint64_t atos_inbox::put(const unsigned char *items, uint64_t n) {
   std::lock_guard<std::mutex> lock(mutex);
   if (asked & kClosed) throw Failure(ATOS_CLOSED, "the run was closed");
@@ -78,7 +78,7 @@ void atos_inbox::close() {
 void atos_inbox::stop() {
   std::lock_guard<std::mutex> lock(mutex);
   asked |= kStopSent;
-  stop_asked = true; // before the workers know, so that the host does not start them again
+  stop_asked = true; // before the workers know of the stop, so that the host does not start them again
   tell();
 }
 

@@ -31,14 +31,14 @@ public:
   ~atos_inbox();
 
   // By the host, in any thread.
-  bool has_begun();                                      // waits a little for it
-  uint64_t push(const unsigned char *items, uint64_t n); // as many as there is room for, for which it waits a little
+  bool has_begun();                                      // waits a little for the launch to begin
+  uint64_t push(const unsigned char *items, uint64_t n); // as many items as there is room for; waits a little for room
   void close();
   void stop();        // reaches the workers through the ring, without the driver, which another thread may hold up
   uint64_t waiting(); // items that no worker has taken yet
 
-  // By the launch: `begin` when it has the queue; `end`, from which on no items are accepted; and when its workers have left,
-  // the items that none of them has taken, which it appends.
+  // By the launch: `begin` when it has the queue; `end`, from which on the inbox accepts no items; and `take_rest` when the
+  // workers have left, which appends the items that no worker has taken.
   void begin();
   void end();
   void take_rest(std::vector<unsigned char> *behind);
@@ -49,12 +49,12 @@ private:
   enum class State { kMade, kBegun, kEnded };
 
   void enter(State next);
-  void tell(); // what was sent, and what is to be
+  void tell(); // stores in the ring how many items were sent, and what was asked for
   uint64_t put(const unsigned char *items, uint64_t n);
 
   std::mutex mutex;
   std::condition_variable changed;
   State state = State::kMade;
   bool begun = false;
-  uint64_t sent = 0, asked = 0; // items; kClosed and kStopSent
+  uint64_t sent = 0, asked = 0; // items; the bits kClosed and kStopSent
 };

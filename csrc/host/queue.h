@@ -32,7 +32,7 @@ public:
   void clear();
   void resize(uint64_t capacity);
   void launch(atos_program &program, const atos_launch &given, atos_stats *stats); // launch.cpp
-  // The same for the queues of several devices, with statistics of each (peers.cpp).
+  // One launch over the queues of several devices, with statistics of each queue (peers.cpp).
   static void launch_peers(const atos_peers &given, const atos_launch &options, atos_stats *stats);
   // Returns the queue that takes the place of this one, whose items have another size or other kinds.
   std::unique_ptr<atos_queue> convert(uint32_t item_bytes, const uint8_t *kinds); // kinds.cpp

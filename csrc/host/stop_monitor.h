@@ -82,7 +82,8 @@ public:
       throw Failure(ATOS_INVALID, format("a signal handler or progress function that runs during a launch cannot %s", what));
   }
 
-  // Whether they are, at the last poll or by their inbox since, through which they know of it before the host.
+  // Whether the workers are to stop, by the last poll or by their inbox since, through which they learn of a stop before the
+  // host.
   bool stopped() const { return stop || stop_sent(); }
 
   // Whether the next poll calls the callback.
@@ -104,7 +105,7 @@ private:
   const atos_inbox *const inbox;
   Clock::time_point next_callback, deadline = Clock::time_point::max(), polled{};
   std::chrono::milliseconds allowed = kGrace;
-  Clock::duration grace = kGrace; // what is left of it
+  Clock::duration grace = kGrace; // time that is left of kGrace
   bool stop = false, gone = false;
   atos_group *group = nullptr;
 };

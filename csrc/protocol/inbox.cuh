@@ -1,11 +1,11 @@
-// Inbox: the way of items from the host to workers that run, and the worker's side of it.
+// Inbox: the way of items from the host to workers that run, and the worker's side of that way.
 //
-// It is a ring in memory of the host that workers reach too: pinned, for a GPU, since a copy beside a kernel takes
+// An inbox is a ring in memory of the host that workers reach too: pinned, for a GPU, since a copy beside a kernel takes
 // milliseconds. The host stores items and then `sent`; one worker at a time moves them into the queue and then stores `taken`,
 // so that the host may use their places again. Which worker that is, `Counters::inbox` decides, in the memory of the device: a
 // look at the inbox of a GPU takes a microsecond or two, and one worker that looks is enough.
 //
-// To the end of a launch the inbox is a task that pushes (docs/design.md): it counts as unfinished, in `untracked`, from
+// To the end of a launch the inbox is a task that pushes (docs/design.md): the inbox counts as unfinished, in `untracked`, from
 // before the workers start until it is closed and empty.
 #pragma once
 #include "protocol/queue_ref.cuh"
@@ -18,13 +18,13 @@ constexpr uint64_t kStopSent = uint64_t(1) << 62; // the launch is to stop
 constexpr uint64_t kSentItems = kStopSent - 1;
 
 struct Inbox {
-  alignas(128) uint64_t sent;     // items put here so far, by the host; and the bits above
+  alignas(128) uint64_t sent;     // items put here so far, by the host; and kClosed and kStopSent
   alignas(128) uint64_t taken;    // items moved into the queue so far, by workers
   alignas(128) uint64_t items[1]; // of the ring: kInboxItems of them, of inbox_words() words each
 };
 
 // Values of Counters::inbox: twice the number of items taken so far, plus 1 while a worker moves others. Once the inbox is
-// closed and empty it stays odd, so that no worker looks again.
+// closed and empty the counter stays odd, so that no worker looks again.
 constexpr uint64_t kInboxHeld = 1;
 
 // Words of an item in an inbox.
@@ -44,14 +44,14 @@ ATOS_FUNCTION void end_delivery(const QueueRef<bytes> &queue, Inbox *inbox, cons
   if (delivery.count) {
     fence_system(); // the items were read before their places are free
     store_system(&inbox->taken, delivery.first + delivery.count);
-    fence_system(); // before the next worker stores it
+    fence_system(); // before the next worker stores `taken`
   }
   if (delivery.last) queue.finish(1); // and no worker gets the inbox any more
   else store(&queue.counters->inbox, 2 * (delivery.first + delivery.count));
 }
 
 // Room in the ring for items of the inbox, at most n: half of the ring stays empty, and there is none while the last item
-// would find its slot occupied. The host can wait, so what it sends shall neither grow nor fill a queue.
+// would find its slot occupied. The host can wait, so the items that it sends shall neither grow nor fill a queue.
 template <unsigned bytes> ATOS_FUNCTION uint32_t room_for_inbox(const QueueRef<bytes> &queue, uint64_t n) {
   const uint64_t tail = load(&queue.counters->tail);
   const unsigned growths = growths_of(tail);
@@ -65,7 +65,7 @@ template <unsigned bytes> ATOS_FUNCTION uint32_t room_for_inbox(const QueueRef<b
   return ring.first_generation(last) || ring.template slot<bytes>(place.index).is_free(place.sequence) ? count : 0;
 }
 
-// [one lane] Gets the inbox, if no other worker has it and there is something in it: reserves tickets for the items that are
+// [one lane] Gets the inbox, if no other worker has it and there are items in it: reserves tickets for the items that are
 // to be moved.
 template <unsigned bytes> ATOS_FUNCTION Delivery begin_delivery(const QueueRef<bytes> &queue, Inbox *inbox) {
   Counters *counters = queue.counters;
@@ -74,10 +74,10 @@ template <unsigned bytes> ATOS_FUNCTION Delivery begin_delivery(const QueueRef<b
   if (state & kInboxHeld || !compare_exchange(&counters->inbox, state, state | kInboxHeld)) return delivery;
   delivery.first = state / 2;
   const uint64_t sent = load_system(&inbox->sent);
-  // After what the host stored before `sent`, and what those who had the inbox before have reserved.
+  // After what the host stored before `sent`, and after the reservations of the workers that had the inbox before.
   fence_system();
   if (sent & kStopSent) set_bits(&counters->stop, kStopAsked);
-  // `sent` may be an older value than the worker before has read, which has then taken more than it says.
+  // `sent` may be an older value than the worker before has read; that worker has then taken more items than `sent` says.
   const uint64_t items = sent & kSentItems, there = items > delivery.first ? items - delivery.first : 0;
   if (there) delivery.count = room_for_inbox(queue, there);
   if (delivery.count) delivery.tail = queue.reserve(delivery.count);

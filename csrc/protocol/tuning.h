@@ -24,7 +24,7 @@ constexpr uint32_t kStrip = 4;     // iterations of each thread, after which the
 
 // Items from the host (inbox.cuh).
 constexpr uint64_t kInboxItems = 1 << 15;   // for which an inbox has room
-constexpr unsigned kStepsBetweenLooks = 64; // of a busy worker, on average, between two looks at it
+constexpr unsigned kStepsBetweenLooks = 64; // of a busy worker, on average, between two looks at the inbox
 
 // Waiting.
 constexpr unsigned kPollsBeforeEndTest = 4; // failed polls of its slots before a worker tests for the end, which takes longer
