@@ -1,9 +1,9 @@
 """Launch random task trees in all configurations, from several threads; print a table of what went wrong.
 
-Items are numbers or records, of one kind or two, for one queue or two, with priorities or without. They wait or arrive while
-workers run. Functions run when all is idle or between rounds. Queues grow or fill, launches run out of time or are stopped, and
-go on, now and then from a file. Every launch is checked: each task ran exactly once. A launch that does not end is reported,
-and the process exits.
+Items are numbers or records, of one kind or two, for one queue or two, with priorities or without. They wait, or the host sends
+them while workers run. Functions run when all is idle or between rounds. Queues grow or fill, launches run out of time or are
+stopped, and go on, now and then from a file. Every launch is checked: each task ran exactly once. A launch that does not end is
+reported, and the process exits.
 
     python benchmarks/stress.py --launches 10000 --threads 4
     python benchmarks/stress.py --leak 1000000

@@ -16,11 +16,11 @@ from ..support.memory_cache import find, keep
 from ..support.uninterrupted import uninterrupted
 from .archive import CORE_DIR
 from .codegen import stored_bytes
+from .cpu_archive import find_lowered
 from .cubin import registers_and_stack
 from .debug_checks import Checks
 from .host_kernels import num_threads, parallel_map
 from .kinds import Tasks
-from .lowered_tasks import find_lowered
 from .prelinked import find_prelinked
 from .spec import ProgramSpec
 from .timing import during

@@ -51,7 +51,7 @@ class ProgramSpec:
         Whether the queue has buckets, so that pushes may have a priority.
     each_round : callable or None
         Run by one worker between two rounds, as `each_round(worker, *args)`.
-    mailbox : bool
+    inbox : bool
         Whether workers look for items that the host sends while they run.
     peers : bool
         Whether the launch is over several GPUs.
@@ -68,13 +68,13 @@ class ProgramSpec:
     debug: bool = False
     buckets: bool = False
     each_round: Callable[..., Any] | None = None
-    mailbox: bool = False
+    inbox: bool = False
     peers: bool = False
     counters: bool = False
 
     def on_cpu(self) -> ProgramSpec:
         """Return the spec without what code for a CPU does not depend on."""
-        return replace(self, worker="cta", max_registers=_ON_CPU, mailbox=False, peers=False, counters=False)
+        return replace(self, worker="cta", max_registers=_ON_CPU, inbox=False, peers=False, counters=False)
 
     def limits(self) -> tuple[tuple[int | None, ...], int]:
         """Return the limits of registers that are tried in turn, and the bytes that a thread may spill with one that is taken.

@@ -26,11 +26,11 @@ from .callbacks import run_handlers, start_callback, thread_launch
 from .core_queue import Form, is_replaced
 from .experiment import OLD_OPTIONS, Experiment, take_old_options
 from .host_rounds import run_by_rounds
+from .inbox import Inbox
 from .launch_arguments import Arguments
 from .launch_errors import LaunchedQueue, check_end
 from .launch_options import LaunchConfig, LaunchOptions
 from .launch_plan import MAX_SAMPLES, LaunchPlan, ReadyLaunch
-from .mailbox import Mailbox
 from .peer_queues import agree_on_launch
 from .progress import make_observer
 from .stats import COUNTED, DeviceStats, LaunchStats
@@ -86,10 +86,10 @@ class PreparedLaunch(NotCopied):
         task: Task | Sequence[Task],
         args: tuple[Any, ...],
         options: LaunchOptions,
-        mailbox: Mailbox | None = None,
+        inbox: Inbox | None = None,
     ) -> None:
         self._began = time.perf_counter()
-        self._queue, self._args, self._mailbox = queue, args, mailbox
+        self._queue, self._args, self._inbox = queue, args, inbox
         if not OLD_OPTIONS.isdisjoint(options):
             take_old_options(options)
         self._timeout = options.get("timeout")
@@ -98,8 +98,8 @@ class PreparedLaunch(NotCopied):
             options = options.copy()
             del options["timeout"]
         self._plan = _plan_for(queue, worker, task, options)
-        if mailbox is not None or queue._ownership is not None or queue._places is not None:
-            self._plan.check(queue, mailbox is not None, options)
+        if inbox is not None or queue._ownership is not None or queue._places is not None:
+            self._plan.check(queue, inbox is not None, options)
         self._filled = self._fill()
 
     @as_launch
@@ -149,7 +149,7 @@ class PreparedLaunch(NotCopied):
     def _with(self, *args: Any) -> PreparedLaunch:
         """Return the same launch with these arguments in place of its own."""
         other = PreparedLaunch.__new__(PreparedLaunch)
-        other._queue, other._plan, other._mailbox, other._args = self._queue, self._plan, self._mailbox, args
+        other._queue, other._plan, other._inbox, other._args = self._queue, self._plan, self._inbox, args
         other._timeout = self._timeout
         other._filled = other._fill()
         return other
@@ -163,24 +163,24 @@ class PreparedLaunch(NotCopied):
 
     def _fill(self) -> _Filled:
         """Look at the arguments and at the form of the queue, and return what the core is to be told."""
-        queue, plan, mailbox = self._queue, self._plan, self._mailbox
+        queue, plan, inbox = self._queue, self._plan, self._inbox
         arguments = Arguments(self._args, queue._device, queue._ownership, queue._places)
         if plan.config.debug:
             arguments.check_overlaps()
         form = queue._core.form
         if form.kinds != plan.names and (form.kinds is not None or len(plan.names) > 1 or queue._ownership is not None):
             form = queue._core.for_launch(plan.names)
-        if mailbox is not None:
-            mailbox.open(form, plan.names)
-        ready = plan.ready.get((arguments.kinds, form.kinds is not None, mailbox is not None))
+        if inbox is not None:
+            inbox.open(form, plan.names)
+        ready = plan.ready.get((arguments.kinds, form.kinds is not None, inbox is not None))
         return self._filled_with(arguments, form, ready)
 
     def _filled_with(self, arguments: Arguments, form: Form, ready: ReadyLaunch | None) -> _Filled:
         """Return what the core is to be told, with a program that is ready or, without one, is made ready."""
-        queue, mailbox = self._queue, self._mailbox
+        queue, inbox = self._queue, self._inbox
         config, device = self._plan.config, queue._device
         if ready is None:
-            ready = self._plan.make_ready(queue, arguments, form.kinds is not None, mailbox is not None)
+            ready = self._plan.make_ready(queue, arguments, form.kinds is not None, inbox is not None)
         words = ffi.new(_WORDS, arguments.words or [0])
         launch = ffi.new(_LAUNCH, ready.filled[0])  # a copy
         launch.argument_words, launch.arguments = len(arguments.words), words
@@ -192,13 +192,13 @@ class PreparedLaunch(NotCopied):
         if config.stream is not None or (device.kind == "cuda" and not arguments.is_steady):
             stream = launch_stream(config.stream, arguments.values, device)
             launch.stream = ffi.cast("void *", stream if device.kind == "cuda" else 0)
-        if mailbox is not None:
-            launch.mailbox = mailbox.handle
+        if inbox is not None:
+            launch.inbox = inbox.handle
         return _Filled(arguments, form, ready, launch, words)
 
     def _run(self, begin: float, filled: _Filled | None = None, by_rounds: bool = True) -> LaunchStats:
         """Run the launch, whose call began at a time by `time.perf_counter`; `filled` is what was looked at since."""
-        queue, plan, mailbox = self._queue, self._plan, self._mailbox
+        queue, plan, inbox = self._queue, self._plan, self._inbox
         config, ownership = plan.config, queue._ownership
         if by_rounds and queue._places is not None:
             name = " and ".join(plan.names)
@@ -234,12 +234,12 @@ class PreparedLaunch(NotCopied):
             with annotated(ready.launched.name):
                 status, stats, devices = form.launch([each.handle for each in ready.programs], launch)
         if status or thread_launch.error is not None or observer is not None or arguments.pools:
-            asked, used = mailbox is not None and mailbox.stopped, (arguments, words, samples, mailbox)
+            asked, used = inbox is not None and inbox.stopped, (arguments, words, samples, inbox)
             others = [other for other, _, _ in arguments.receivers]
             check_end(queue, ready.launched, ready.programs[0], status, stats, self._timeout, used, asked, others)
             arguments.check_pools(ready.launched.name)
             if is_replaced(status):  # another thread has changed the form of the queue, and nothing was done
-                return self._run(begin) if mailbox is None else None  # type: ignore[return-value]
+                return self._run(begin) if inbox is None else None  # type: ignore[return-value]
         found = _report(ready, config, stats, devices, samples, begin)
         if config.debug and not status and not found.stopped:  # after a stop, arrivals are still to come
             checks = ready.programs[0].code.checks

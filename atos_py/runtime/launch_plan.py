@@ -70,7 +70,7 @@ class LaunchPlan:
     names : tuple of str
         Those of the tasks.
     ready : dict
-        What is ready to be launched, by the kinds of the arguments, whether items have a kind, and whether there is a mailbox.
+        What is ready to be launched, by the kinds of the arguments, whether items have a kind, and whether there is an inbox.
     """
 
     def __init__(self, queue: LaunchedQueue, worker: str, task: Task | Sequence[Task], options: LaunchOptions) -> None:
@@ -79,16 +79,16 @@ class LaunchPlan:
         self.names = tuple([member.name for member in self.tasks])
         self.ready: dict[tuple[Any, ...], ReadyLaunch] = {}
 
-    def check(self, queue: LaunchedQueue, has_mailbox: bool, options: LaunchOptions) -> None:
-        """Refuse what launches with a mailbox, or over several devices or hosts, cannot do."""
-        if has_mailbox:
-            _check_mailbox(queue, self.config)
+    def check(self, queue: LaunchedQueue, has_inbox: bool, options: LaunchOptions) -> None:
+        """Refuse what launches with an inbox, or over several devices or hosts, cannot do."""
+        if has_inbox:
+            _check_inbox(queue, self.config)
         if queue._ownership is not None and not queue._ownership.is_alone:
-            check_peer_launch(self.config, has_mailbox)
+            check_peer_launch(self.config, has_inbox)
         if queue._places is not None:
             check_host_launch(" and ".join(self.names), options)
 
-    def spec(self, queue: LaunchedQueue, arguments: Arguments, launched: Launchable, mailbox: bool = False) -> ProgramSpec:
+    def spec(self, queue: LaunchedQueue, arguments: Arguments, launched: Launchable, inbox: bool = False) -> ProgramSpec:
         """Return what the program of a launch is compiled for."""
         config = self.config
         return ProgramSpec(
@@ -101,22 +101,22 @@ class LaunchPlan:
             debug=config.debug,
             buckets=queue._buckets is not None,
             each_round=config.each_round,
-            mailbox=mailbox,
+            inbox=inbox,
             peers=queue._ownership is not None and queue._ownership.over_gpus,
             counters=config.experiment.counters,
         )
 
-    def make_ready(self, queue: LaunchedQueue, arguments: Arguments, with_kinds: bool, mailbox: bool) -> ReadyLaunch:
+    def make_ready(self, queue: LaunchedQueue, arguments: Arguments, with_kinds: bool, inbox: bool) -> ReadyLaunch:
         """Have the program of a launch compiled, linked and loaded, and check the options against it."""
         launched = launchable(self.tasks, with_kinds)
-        spec = self.spec(queue, arguments, launched, mailbox)
+        spec = self.spec(queue, arguments, launched, inbox)
         own = queue._ownership
         devices = [queue._device] if own is None else [own.devices[k] for k in own.here]
         programs = [program_for(spec, device) for device in devices]
         filled = _fill_launch(queue, launched, programs[0], self.config)
         versions = versions_of(launched, self.config.idle, self.config.each_round)
         ready = ReadyLaunch(launched, versions, spec.task, spec, programs, filled, self.names, str(queue._device))
-        self.ready[arguments.kinds, with_kinds, mailbox] = ready
+        self.ready[arguments.kinds, with_kinds, inbox] = ready
         return ready
 
 
@@ -130,7 +130,7 @@ def compile_ahead(programs: Sequence[tuple[ProgramSpec, Device]]) -> None:
         list(pool.map(lambda each: program_for(*each), programs))
 
 
-def _check_mailbox(queue: LaunchedQueue, config: LaunchConfig) -> None:
+def _check_inbox(queue: LaunchedQueue, config: LaunchConfig) -> None:
     """Refuse what a launch that takes items while it runs cannot do."""
     if config.barrier or not config.persistent:
         raise LaunchConfigError(
@@ -182,7 +182,7 @@ def _fill_launch(queue: LaunchedQueue, launched: Launchable, program: Program, c
             "timeout": 0.0,
             "poll_callback": ffi.NULL,
             "progress": config.progress is not False,
-            "mailbox": ffi.NULL,
+            "inbox": ffi.NULL,
             "num_receivers": 0,
             "receivers": [],
             "num_pools": 0,

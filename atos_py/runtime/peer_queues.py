@@ -142,12 +142,12 @@ def check_owner(owner: Any, devices: Sequence[Device | str] | None, device: Any)
     return ownership
 
 
-def check_peer_launch(config: Any, with_mailbox: bool) -> None:
+def check_peer_launch(config: Any, with_inbox: bool) -> None:
     """Refuse what a launch over several devices cannot do yet, by its `LaunchConfig`."""
     given = {
         "persistent=False": not config.persistent,
         "idle=": config.idle is not None,
-        "start()": with_mailbox,
+        "start()": with_inbox,
     }
     for option, is_given in given.items():
         if is_given:

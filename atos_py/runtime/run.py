@@ -22,11 +22,11 @@ from ..errors import InvalidArgumentError, LaunchTimeoutError, UnsupportedTypeEr
 from ..support.host_memory import host_memory_for
 from ..support.not_copied import NotCopied
 from ..support.validation import check_timeout
+from .inbox import Inbox
 from .items import as_items
 from .launch import PreparedLaunch
 from .launch_errors import LaunchedQueue
 from .launch_options import LaunchOptions
-from .mailbox import Mailbox
 from .peer_queues import keys_of
 from .stats import LaunchStats
 
@@ -60,18 +60,18 @@ class Run(NotCopied):
 
     _not_copied = "a run is one launch, which is neither copied nor pickled: wait() returns its statistics, which can be"
 
-    def __init__(self, task: str, dtype: np.dtype[Any], ownership: Ownership | None, mailbox: Mailbox, future: _Future) -> None:
+    def __init__(self, task: str, dtype: np.dtype[Any], ownership: Ownership | None, inbox: Inbox, future: _Future) -> None:
         self._task = task
         self._dtype = dtype
         self._ownership = ownership
-        self._mailbox = mailbox
+        self._inbox = inbox
         self._future = future
-        weakref.finalize(self, mailbox.stop).atexit = False  # `_stop_all` waits as well
+        weakref.finalize(self, inbox.stop).atexit = False  # `_stop_all` waits as well
 
     @property
     def waiting(self) -> int:
         """The items that were sent and that no worker has taken yet."""
-        return self._mailbox.waiting()
+        return self._inbox.waiting()
 
     @host_memory_for("Run.push")
     def push(self, items: ArrayLike | Array, *, task: Task | None = None) -> None:
@@ -107,12 +107,12 @@ class Run(NotCopied):
         values = as_items(items, self._dtype)
         if self._ownership is not None:
             self._ownership.to_numbers(keys_of(values))  # as the host speaks of them; refuses what is no vertex
-        done = self._mailbox.push(values, task.name if task else None)
+        done = self._inbox.push(values, task.name if task else None)
         if done == len(values):
             return
-        if not self._mailbox.closed or self._future.done():
+        if not self._inbox.closed or self._future.done():
             self._future.result()  # raises what ended it
-        why = "closed" if self._mailbox.closed else "stopped"
+        why = "closed" if self._inbox.closed else "stopped"
         raise InvalidArgumentError(
             f"the run of {self._task} was {why} and takes no more items: {max(done, 0)} of {len(values)} were handed over;"
             " push the others to the queue, or start another run"
@@ -132,7 +132,7 @@ class Run(NotCopied):
         >>> run.wait().tasks_run
         5
         """
-        self._mailbox.close()
+        self._inbox.close()
 
     def stop(self) -> None:
         """Stop the run in order, as a timeout would: what is unfinished, or was sent and not taken, is in the queue then.
@@ -150,7 +150,7 @@ class Run(NotCopied):
         >>> len(queue)
         2
         """
-        self._mailbox.stop()
+        self._inbox.stop()
 
     def wait(self, timeout: float | None = None) -> LaunchStats:
         """Wait for the end; a run that was interrupted meanwhile, by Ctrl-C, goes on.
@@ -185,8 +185,8 @@ class Run(NotCopied):
         ...     print(error)
         the run of nothing goes on: it is open, and has not ended within 0.01 s
         """
-        self._mailbox.refuse_fork()
-        asked = self._mailbox.closed or self._mailbox.stopped
+        self._inbox.refuse_fork()
+        asked = self._inbox.closed or self._inbox.stopped
         if timeout is not None:
             check_timeout(timeout)
         elif not asked and not self._future.done():
@@ -218,11 +218,11 @@ class Run(NotCopied):
     def __await__(self) -> Generator[Any, None, LaunchStats]:
         import asyncio  # slow to import
 
-        self._mailbox.refuse_fork()
+        self._inbox.refuse_fork()
         return asyncio.wrap_future(self._future).__await__()
 
     def __repr__(self) -> str:
-        asked = "stopped" if self._mailbox.stopped else "closed" if self._mailbox.closed else "open"
+        asked = "stopped" if self._inbox.stopped else "closed" if self._inbox.closed else "open"
         return f"<run of {self._task}: {'ended' if self._future.done() else asked}>"
 
 
@@ -269,29 +269,29 @@ def start(
     array([1, 0, 1, 0], dtype=int32)
     """
     while True:
-        mailbox = Mailbox(queue._device)
-        launch = PreparedLaunch(queue, worker, task, args, options, mailbox)
+        inbox = Inbox(queue._device)
+        launch = PreparedLaunch(queue, worker, task, args, options, inbox)
         future: _Future = concurrent.futures.Future()
         future.set_running_or_notify_cancel()  # a coroutine that is cancelled while it waits does not cancel the run
         name = ", ".join(member.name for member in check_tasks(task))
-        run = Run(name, queue._dtype, queue._ownership, mailbox, future)
+        run = Run(name, queue._dtype, queue._ownership, inbox, future)
         # A daemon, since others are waited for before `_stop_all` is called.
-        thread = threading.Thread(target=_serve, args=(launch, future, mailbox), name=f"run of {name}", daemon=True)
-        _threads[mailbox] = thread
+        thread = threading.Thread(target=_serve, args=(launch, future, inbox), name=f"run of {name}", daemon=True)
+        _threads[inbox] = thread
         try:
             thread.start()
         except BaseException:
-            del _threads[mailbox]
+            del _threads[inbox]
             raise
         # One that has ended without the queue raises why, or returns None: then the queue has another form meanwhile.
-        if mailbox.has_begun() or future.result() is not None:
+        if inbox.has_begun() or future.result() is not None:
             return run
 
 
-_threads: dict[Mailbox, threading.Thread] = {}  # of the runs that have not ended
+_threads: dict[Inbox, threading.Thread] = {}  # of the runs that have not ended
 
 
-def _serve(launch: PreparedLaunch | None, future: _Future | None, mailbox: Mailbox) -> None:
+def _serve(launch: PreparedLaunch | None, future: _Future | None, inbox: Inbox) -> None:
     """Run a launch. It knows nothing of the `Run`, which would never be dropped otherwise."""
     assert launch is not None
     assert future is not None
@@ -304,14 +304,14 @@ def _serve(launch: PreparedLaunch | None, future: _Future | None, mailbox: Mailb
     else:
         future.set_result(stats)
     finally:
-        _threads.pop(mailbox, None)
+        _threads.pop(inbox, None)
 
 
 @atexit.register
 def _stop_all() -> None:
     """Stop what is still running when the interpreter ends, and wait for it."""
     left = list(_threads.items())
-    for mailbox, _ in left:
-        mailbox.stop()
+    for inbox, _ in left:
+        inbox.stop()
     for _, thread in left:
         thread.join()

@@ -1,4 +1,4 @@
-"""Archives of the package's own tasks: kernels for `compile.prelinked`, and code for `compile.lowered_tasks`; no GPU is needed.
+"""Archives of the package's own tasks: kernels for `compile.prelinked`, and code for `compile.cpu_archive`; no GPU is needed.
 
 The calls run on the CPU, with its own choices and with those that a GPU would make, on small graphs of each sort. What they
 launch is then compiled and linked for a GPU, and lowered for CPUs. ``python -m atos_py.tools.prelink`` does it, for
@@ -23,8 +23,8 @@ from ..algorithms.coloring import api as coloring
 from ..algorithms.registry import find_algorithms
 from ..algorithms.sssp import distances
 from ..compile.archive import CORE_DIR, check_name, hash_sources, is_current, write_archive
+from ..compile.cpu_archive import CPU_ARCHIVE, archive_key, collected_tasks
 from ..compile.linker import cubin, freeze
-from ..compile.lowered_tasks import CPU_ARCHIVE, archive_key, collected_tasks
 from ..compile.prelinked import ARCHIVE, CAPABILITY
 from ..compile.recorder import recorded_programs
 from ..compile.spec import ProgramSpec

@@ -278,30 +278,30 @@ atos_status atos_queue_resize(atos_queue *queue, uint64_t capacity) {
   return guarded([&] { queue->resize(capacity); });
 }
 
-atos_status atos_mailbox_create(int32_t device, uint32_t item_bytes, atos_mailbox **mailbox) {
-  return guarded([&] { *mailbox = new atos_mailbox(device, item_bytes); });
+atos_status atos_inbox_create(int32_t device, uint32_t item_bytes, atos_inbox **inbox) {
+  return guarded([&] { *inbox = new atos_inbox(device, item_bytes); });
 }
 
-void atos_mailbox_destroy(atos_mailbox *mailbox) { delete mailbox; }
+void atos_inbox_destroy(atos_inbox *inbox) { delete inbox; }
 
-atos_status atos_mailbox_begun(atos_mailbox *mailbox) {
+atos_status atos_inbox_begun(atos_inbox *inbox) {
   return guarded([&] {
-    if (!mailbox->has_begun()) throw Failure(ATOS_HELD, "the launch does not have the queue yet");
+    if (!inbox->has_begun()) throw Failure(ATOS_HELD, "the launch does not have the queue yet");
   });
 }
 
-atos_status atos_mailbox_push(atos_mailbox *mailbox, const void *items, uint64_t count, uint64_t *pushed) {
+atos_status atos_inbox_push(atos_inbox *inbox, const void *items, uint64_t count, uint64_t *pushed) {
   *pushed = 0;
-  return guarded([&] { *pushed = mailbox->push(static_cast<const unsigned char *>(items), count); });
+  return guarded([&] { *pushed = inbox->push(static_cast<const unsigned char *>(items), count); });
 }
 
-atos_status atos_mailbox_close(atos_mailbox *mailbox) {
-  return guarded([&] { mailbox->close(); });
+atos_status atos_inbox_close(atos_inbox *inbox) {
+  return guarded([&] { inbox->close(); });
 }
 
-uint64_t atos_mailbox_waiting(atos_mailbox *mailbox) { return mailbox->waiting(); }
+uint64_t atos_inbox_waiting(atos_inbox *inbox) { return inbox->waiting(); }
 
-void atos_mailbox_stop(atos_mailbox *mailbox) { mailbox->stop(); }
+void atos_inbox_stop(atos_inbox *inbox) { inbox->stop(); }
 
 atos_status atos_queue_launch(atos_queue *queue, atos_program *program, const atos_launch *launch, atos_stats *stats) {
   return guarded([&] {

@@ -12,7 +12,7 @@
 #include "cpu/worker.h"
 #include "host/backend.h"
 #include "host/resource_limits.h"
-#include "protocol/mailbox.cuh"
+#include "protocol/inbox.cuh"
 
 namespace atos {
 namespace {
@@ -76,8 +76,8 @@ public:
 
   void wait(void *) override {} // what runs here has ended when it returns
 
-  MailboxMemory make_mailbox() override { return {static_cast<Mailbox *>(allocate(mailbox_bytes(kMostItemBytes))), nullptr}; }
-  void release_mailbox(const MailboxMemory &memory) noexcept override { release(memory.ring); }
+  InboxMemory make_inbox() override { return {static_cast<Inbox *>(allocate(inbox_bytes(kMostItemBytes))), nullptr}; }
+  void release_inbox(const InboxMemory &memory) noexcept override { release(memory.ring); }
 
   // Threads beyond the number of cores help nobody, but some more than that do no harm.
   uint32_t resident_blocks(const Run &run) override {

@@ -10,7 +10,7 @@
 #include "cpu/thread_pool.h"
 #include "cpu/time_limit.h"
 #include "protocol/consumer.cuh"
-#include "protocol/mailbox.cuh"
+#include "protocol/inbox.cuh"
 #include "protocol/producer.cuh"
 #include "protocol/termination.cuh"
 
@@ -97,14 +97,14 @@ private:
         end.unreported += got;
         run_batch(got);
         backoff.reset();
-        if (launch.mailbox && ++steps % kStepsBetweenLooks == 0) take_mail();
+        if (launch.inbox && ++steps % kStepsBetweenLooks == 0) take_from_inbox();
         continue;
       }
       if (given.buckets && move_far_chunk(true)) {
         backoff.reset();
         continue;
       }
-      if (launch.mailbox) take_mail();
+      if (launch.inbox) take_from_inbox();
       Waiting next;
       if constexpr (several) next = to_peers.peers.while_waiting(queue, consumer, end);
       else next = end.while_waiting(queue, consumer, given.idle, launch.workers);
@@ -115,12 +115,12 @@ private:
     }
   }
 
-  void take_mail() {
-    Mailbox *mailbox = static_cast<Mailbox *>(launch.mailbox);
-    const Delivery delivery = begin_delivery(queue, mailbox);
+  void take_from_inbox() {
+    Inbox *inbox = static_cast<Inbox *>(launch.inbox);
+    const Delivery delivery = begin_delivery(queue, inbox);
     if (delivery.count == 0) return;
-    deliver(queue, mailbox, delivery, 0, 1);
-    end_delivery(queue, mailbox, delivery);
+    deliver(queue, inbox, delivery, 0, 1);
+    end_delivery(queue, inbox, delivery);
   }
 
   // Rounds with barriers between them. The last worker at a barrier opens the next round, or says that none follows.

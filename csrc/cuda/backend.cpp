@@ -46,8 +46,8 @@ public:
   }
   std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) override { return reserve_range(device, bytes); }
 
-  MailboxMemory make_mailbox() override { return cuda::make_mailbox(device); }
-  void release_mailbox(const MailboxMemory &memory) noexcept override { cuda::release_mailbox(device, memory); }
+  InboxMemory make_inbox() override { return cuda::make_inbox(device); }
+  void release_inbox(const InboxMemory &memory) noexcept override { cuda::release_inbox(device, memory); }
 
   uint32_t resident_blocks(const Run &run) override {
     return static_cast<CudaProgram &>(*run.program).resident_blocks(run.launch, run.item_bytes, run.kernel.peer_count);
@@ -94,7 +94,7 @@ void cuda_release_memory() {
     cuda::ScopedContext current(pool->device.context);
     const bool done = pool->device.call_unless_run([&] {
       cuda::free_unused_resources(pool->device);
-      cuda::free_unused_mailboxes(pool->device);
+      cuda::free_unused_inboxes(pool->device);
       pool->give_back();
     });
     if (!done)

@@ -13,7 +13,7 @@
 #include "cuda/memory_pool.h"
 #include "cuda/shared_memory.h"
 #include "cuda/spread_memory.h"
-#include "protocol/mailbox.cuh"
+#include "protocol/inbox.cuh"
 
 namespace atos::cuda {
 namespace {
@@ -119,23 +119,23 @@ void release(CudaDevice &device, void *pointer) noexcept {
 
 namespace {
 
-// The mailboxes of a device that are not in use. There is room for all that were made, so that none is too many to give back.
-struct FreeMailboxes {
-  explicit FreeMailboxes(int32_t) {}
+// The inboxes of a device that are not in use. There is room for all that were made, so that none is too many to give back.
+struct FreeInboxes {
+  explicit FreeInboxes(int32_t) {}
   std::mutex guard;
-  std::vector<MailboxMemory> unused;
+  std::vector<InboxMemory> unused;
   size_t made = 0;
 };
 
 } // namespace
 
-MailboxMemory make_mailbox(CudaDevice &device) {
+InboxMemory make_inbox(CudaDevice &device) {
   device.refuse_if_stuck();
-  FreeMailboxes &free = instance_of_device<FreeMailboxes>(device.index);
+  FreeInboxes &free = instance_of_device<FreeInboxes>(device.index);
   {
     std::lock_guard<std::mutex> lock(free.guard);
     if (!free.unused.empty()) {
-      const MailboxMemory memory = free.unused.back();
+      const InboxMemory memory = free.unused.back();
       free.unused.pop_back();
       return memory;
     }
@@ -146,22 +146,22 @@ MailboxMemory make_mailbox(CudaDevice &device) {
   CUstream stream = nullptr;
   void *pinned = nullptr;
   check(driver().cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "making a stream");
-  const CUresult result = driver().cuMemAllocHost(&pinned, mailbox_bytes(kMostItemBytes));
+  const CUresult result = driver().cuMemAllocHost(&pinned, inbox_bytes(kMostItemBytes));
   if (result != CUDA_SUCCESS) driver().cuStreamDestroy(stream);
   check(result, "allocating pinned memory");
-  return {static_cast<Mailbox *>(pinned), stream};
+  return {static_cast<Inbox *>(pinned), stream};
 }
 
-void release_mailbox(CudaDevice &device, const MailboxMemory &memory) noexcept {
-  FreeMailboxes &free = instance_of_device<FreeMailboxes>(device.index);
+void release_inbox(CudaDevice &device, const InboxMemory &memory) noexcept {
+  FreeInboxes &free = instance_of_device<FreeInboxes>(device.index);
   std::lock_guard<std::mutex> lock(free.guard);
   free.unused.push_back(memory);
 }
 
-void free_unused_mailboxes(CudaDevice &device) {
-  FreeMailboxes &free = instance_of_device<FreeMailboxes>(device.index);
+void free_unused_inboxes(CudaDevice &device) {
+  FreeInboxes &free = instance_of_device<FreeInboxes>(device.index);
   std::lock_guard<std::mutex> lock(free.guard);
-  for (const MailboxMemory &memory : std::exchange(free.unused, {})) {
+  for (const InboxMemory &memory : std::exchange(free.unused, {})) {
     driver().cuMemFreeHost(memory.ring);
     driver().cuStreamDestroy(static_cast<CUstream>(memory.stream));
   }

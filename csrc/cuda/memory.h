@@ -16,11 +16,11 @@ void release_reserved(CudaDevice &device, const AddressRange &range, uint64_t le
 // Does nothing while a kernel is stuck: freeing memory would wait for it. During a launch it is put off.
 void release(CudaDevice &device, void *pointer) noexcept;
 
-// Pinned memory and a stream for a mailbox. They are slow to make and to free, which may wait for kernels: those that are
+// Pinned memory and a stream for an inbox. They are slow to make and to free, which may wait for kernels: those that are
 // released are kept for the next one.
-MailboxMemory make_mailbox(CudaDevice &device);
-void release_mailbox(CudaDevice &device, const MailboxMemory &memory) noexcept;
-void free_unused_mailboxes(CudaDevice &device);
+InboxMemory make_inbox(CudaDevice &device);
+void release_inbox(CudaDevice &device, const InboxMemory &memory) noexcept;
+void free_unused_inboxes(CudaDevice &device);
 
 // In the callback of a launch these do not wait for its kernels: what they see is of that moment.
 void copy(CudaDevice &device, void *to, const void *from, uint64_t bytes);

@@ -35,7 +35,7 @@ void run_kernel(CudaDevice &device, Run &run) {
   run.pending_kernels[0].second = run.kernel.sequence;
   check(d.cuEventRecord(resources.stop, stream), "launching");
   // Sleeps between polls if items come from the host: workers may wait hours for them, during which no core shall be busy.
-  const bool sleeps = run.launch.mailbox;
+  const bool sleeps = run.launch.inbox;
   const unsigned between_checks = sleeps ? kSleepsBetweenChecks : kPollsBetweenChecks;
   for (unsigned polls = 1; !all_ended(run); ++polls) {
     if (sleeps) std::this_thread::sleep_for(kSleep);

@@ -39,7 +39,7 @@ RunningKernels::RunningKernels(std::vector<Run *> launch) : runs(std::move(launc
   }
   try {
     for (const Run *run : runs) {
-      gpu_of(*run).begin_run(run->launch.mailbox);
+      gpu_of(*run).begin_run(run->launch.inbox);
       opened.push_back(&gpu_of(*run));
     }
   } catch (...) {
@@ -51,7 +51,7 @@ RunningKernels::RunningKernels(std::vector<Run *> launch) : runs(std::move(launc
 RunningKernels::~RunningKernels() { close(); }
 
 void RunningKernels::close() noexcept {
-  for (size_t k = 0; k < opened.size(); ++k) opened[k]->end_run(runs[k]->launch.mailbox);
+  for (size_t k = 0; k < opened.size(); ++k) opened[k]->end_run(runs[k]->launch.inbox);
   opened.clear();
 }
 

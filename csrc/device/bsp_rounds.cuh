@@ -5,14 +5,15 @@
 
 namespace atos {
 
-// `arrived` has in its lower half the blocks that have arrived at the barrier. Above, it counts marks, which workers add in the
-// round: before an item is split, for whose chunks a block may take its arrival back, and, with a function between rounds, when
-// a stop keeps a worker from claiming. Without marks neither has happened, and the last block looks for neither. With marks it
-// sets the upper bit: from then on nobody takes anything back.
+// The lower half of `arrived` counts the blocks that have arrived at the barrier. The upper half counts marks. A worker adds a
+// mark before it splits an item, since a block may take its arrival back to run chunks of that item. With a function between
+// rounds a worker also adds a mark when a stop keeps it from claiming tickets. If the last block to arrive finds no mark, no
+// item was split and no stop kept a worker from claiming. If it finds marks, it sets the top bit (kComplete): from then on no
+// block takes its arrival back.
 constexpr uint64_t kMark = uint64_t(1) << 32, kComplete = uint64_t(1) << 63;
 
-// [one thread of a block] Counts the block as arrived at a barrier of so many blocks; whether it is the last one, and if so,
-// whether there are marks. A fence is between that and what the others have written.
+// [one thread of a block] Counts the block as arrived at a barrier of `blocks` blocks. Returns whether the block is the last
+// one to arrive; then `marked` says whether there are marks. The fence orders what the block wrote before its arrival.
 ATOS_DEVICE bool arrive(Counters *counters, uint64_t blocks, uint32_t *marked) {
   fence_device();
   uint64_t arrived = fetch_add(&counters->arrived, uint64_t(1)) + 1;
@@ -35,9 +36,10 @@ ATOS_DEVICE bool take_back_arrival(Counters *counters, uint64_t phase) {
   return false;
 }
 
-// [one thread of a block] After that: the last one runs `last` and opens the barrier, the others wait for it. With `helps`,
-// false as soon as an item is split, whose chunks the block may run: it has taken its arrival back then. Of several GPUs each
-// has its barrier; the last block of one, which `represents` it, opens it when all GPUs have met (peers.cuh).
+// [one thread of a block] What a block does after `arrive`: the last block runs `last` and opens the barrier, the other blocks
+// wait for it to open. With `helps`, returns false as soon as an item is split whose chunks the block may run; the block has
+// taken its arrival back then. In a launch over several GPUs each GPU has a barrier of its own: its last block, which
+// `represents` the GPU, opens that barrier when all GPUs have met (peers.cuh).
 template <class Last> ATOS_DEVICE bool open_or_wait(const Launch &launch, Counters *counters, uint64_t phase, bool represents,
                                                     bool is_last, uint32_t marked, bool helps, Last last) {
   const auto open = [&] {

@@ -1,7 +1,7 @@
 // Warp and CTA workers: a group of threads that takes a batch of items at a time. It goes from step to step: its first warp
 // determines what comes next, all threads do it. `next_action` is the only place that knows the schedules.
 #pragma once
-#include "device/arrivals.cuh"
+#include "device/inbox.cuh"
 #include "device/work_sharing.cuh"
 
 namespace atos {
@@ -112,7 +112,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     for (unsigned polls = 0;; ++polls) {
       if (const unsigned got = take_ready()) return Action::items(got);
       if (polls % kPollsBeforeEndTest != kPollsBeforeEndTest - 1) continue;
-      if (has_mailbox) take_mail(queue(), launch.mailbox);
+      if (has_inbox) take_from_inbox(queue(), launch.inbox);
       if (lane_id() == 0) {
         action = this->claim_chunk_of_other() ? Action(Action::kChunk)
                  : this->find_far_chunk()     ? Action(Action::kFar)
@@ -179,7 +179,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     }
     restart_point();
     __syncwarp();
-    if (has_mailbox && header->step == Action::kItems) take_mail_at_times(queue(), launch.mailbox);
+    if (has_inbox && header->step == Action::kItems) take_from_inbox_at_times(queue(), launch.inbox);
     const uint32_t local_items = header->local_items;
     const bool takes_ticket = has_buckets && this->gives_way();
     bool goes_on = false, drained = false;

@@ -1,8 +1,8 @@
 // Thread workers: the 32 of a warp step together, so that they share the atomics on the queue's counters. Each lane has tickets
 // of its own and runs one item at a time.
 #pragma once
-#include "device/arrivals.cuh"
 #include "device/bsp_rounds.cuh"
+#include "device/inbox.cuh"
 
 namespace atos {
 
@@ -105,7 +105,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
         }
         if (const unsigned lanes = take(item)) return lanes;
         if (polls % kPollsBeforeEndTest != kPollsBeforeEndTest - 1) continue;
-        if (has_mailbox) take_mail(queue(), launch.mailbox);
+        if (has_inbox) take_from_inbox(queue(), launch.inbox);
         if (lane_id() == 0) *action = this->relaxed() ? this->while_waiting() : this->while_round_fills();
         *action = action->of_first_lane();
         // Lanes whose tickets are for the next ring wait for those that have older ones, which are about to be filled.
@@ -159,7 +159,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
         __syncwarp();
       }
       if (pushes) this->template flush_pushes<Warp>(false, this->relaxed() && !is_far, nullptr);
-      if (has_mailbox && lanes) take_mail_at_times(queue(), launch.mailbox);
+      if (has_inbox && lanes) take_from_inbox_at_times(queue(), launch.inbox);
       if (lane_id() == 0) {
         header->end.unreported += __popc(lanes);
         header->ran += __popc(lanes);

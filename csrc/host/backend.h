@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "host/mailbox.h"
+#include "host/inbox.h"
 #include "host/memory_source.h"
 #include "host/recent_number.h"
 #include "host/run.h"
@@ -26,9 +26,9 @@ public:
                            uint32_t /* item_bytes */, uint64_t /* generation */) {
     return false;
   }
-  virtual void wait(void *stream) = 0;      // for what is in a stream of the device
-  virtual MailboxMemory make_mailbox() = 0; // for items of any size
-  virtual void release_mailbox(const MailboxMemory &memory) noexcept = 0;
+  virtual void wait(void *stream) = 0;  // for what is in a stream of the device
+  virtual InboxMemory make_inbox() = 0; // for items of any size
+  virtual void release_inbox(const InboxMemory &memory) noexcept = 0;
   virtual uint32_t resident_blocks(const Run &run) = 0; // of the kernel of a run, which has the device to itself
   virtual uint32_t workers_per_block(const atos_launch &launch) = 0;
 
@@ -39,9 +39,10 @@ public:
   virtual void run_persistent(Run &run) = 0;
   virtual void run_discrete(Run &run) = 0;
   virtual bool ended(Run &run) = 0;
-  // The first of these for several devices of this kind at once, each with a run of its own; the first one's monitor is asked.
-  // The counters of each are brought there before the first worker of any begins, and back after the last one has left, since
-  // others may push until then. If all workers are in this process, `run_peers` does the latter.
+  // `run_persistent` for several devices of this kind at once, each with a run of its own; the monitor of the first run is
+  // asked. The counters of each queue are brought to its device before the first worker of any device begins, and back after
+  // the last worker has left, since other devices may push until then. If all workers are in this process, `run_peers` brings
+  // them back.
   virtual void provide_peers(const Runs &) {
     throw Failure(ATOS_INVALID, "these devices have no launches over several of them");
   }
@@ -79,7 +80,7 @@ void *cuda_allocate_over(const std::vector<int32_t> &devices, const std::vector<
 void cuda_release_over(void *pointer) noexcept;
 std::unique_ptr<atos_shared> cuda_share(int32_t device, uint64_t bytes);
 
-// Bytes of a worker's scratch: that which the launch sizes, and after it that which the task does.
+// Bytes of a worker's scratch: the part that the launch sizes, and after it the part that the task sizes.
 inline uint32_t scratch_bytes(const atos_launch &launch) { return (launch.scratch + 15) / 16 * 16 + launch.sized_scratch; }
 
 // Bytes of shared memory of a block.

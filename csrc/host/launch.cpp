@@ -1,6 +1,6 @@
 // One launch of a queue: workers run until no task is left, or they are stopped and what they left is recovered.
 #include "host/queue.h"
-#include "protocol/mailbox.cuh"
+#include "protocol/inbox.cuh"
 
 #include <algorithm>
 #include <iterator>
@@ -10,25 +10,25 @@ using namespace atos;
 
 namespace {
 
-// Lets the mailbox of a launch accept no more items, however that ends.
-struct MailboxEnd {
-  atos_mailbox *mailbox;
-  ~MailboxEnd() {
-    if (mailbox) mailbox->end();
+// Lets the inbox of a launch accept no more items, however that ends.
+struct InboxEnd {
+  atos_inbox *inbox;
+  ~InboxEnd() {
+    if (inbox) inbox->end();
   }
 };
 
-// Says in the counters that `mail` is where the mailbox stands. While it is open, it counts as an unfinished task.
-void set_mail(Counters &counters, uint64_t mail) {
-  counters.mail = mail;
-  counters.untracked = !(mail & kMailHeld);
+// Says in the counters that `inbox_state` is where the inbox stands. While it is open, it counts as an unfinished task.
+void set_inbox(Counters &counters, uint64_t inbox_state) {
+  counters.inbox = inbox_state;
+  counters.untracked = !(inbox_state & kInboxHeld);
 }
 
 } // namespace
 
 void atos_queue::launch(atos_program &program, const atos_launch &given, atos_stats *stats) {
   *stats = atos_stats{};
-  const MailboxEnd at_last{given.mailbox};
+  const InboxEnd at_last{given.inbox};
   const std::shared_ptr<Run> run = prepare(program, given, stats);
   const auto locks = enter_all(run);
   const uint64_t grown_before = storage.grown;
@@ -43,7 +43,7 @@ void atos_queue::launch(atos_program &program, const atos_launch &given, atos_st
     leave(run);
     throw;
   }
-  take_in(*run);
+  drain_inbox(*run);
   stats->grown = storage.grown - grown_before;
   finish(*run, over, stats);
 }
@@ -53,7 +53,7 @@ void atos_queue::leave(const std::shared_ptr<Run> &run) {
   if (run->left_behind || run->has_run) storage.note_run();
   if (storage.disordered) abandoned = run;
   abandon_receivers(run);
-  if (!in_use()) take_in(*run); // the caller may drop the mailbox now
+  if (!in_use()) drain_inbox(*run); // the caller may drop the inbox now
 }
 
 // Throws if more is pending than the capacity, and the queue may not grow.
@@ -101,14 +101,14 @@ std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launc
   kernel.samples = given.samples;
   kernel.max_samples = given.max_samples;
   kernel.sample_interval = given.sample_interval;
-  if (const atos_mailbox *mailbox = given.mailbox) {
-    if (storage.has_buckets()) throw Failure(ATOS_INVALID, "a queue with buckets takes no items from a mailbox");
-    if (mailbox->device != device || mailbox->item_bytes != storage.item_bytes || !given.persistent || given.barrier)
-      throw Failure(ATOS_INVALID, "a mailbox is for a relaxed, persistent launch of a queue with its device and size of items");
-    storage.reserve_for_mail(kMailboxItems * storage.item_bytes);
+  if (const atos_inbox *inbox = given.inbox) {
+    if (storage.has_buckets()) throw Failure(ATOS_INVALID, "a queue with buckets takes no items from an inbox");
+    if (inbox->device != device || inbox->item_bytes != storage.item_bytes || !given.persistent || given.barrier)
+      throw Failure(ATOS_INVALID, "an inbox is for a relaxed, persistent launch of a queue with its device and size of items");
+    storage.reserve_for_inbox(kInboxItems * storage.item_bytes);
     storage.backend.wait(given.stream);
-    run->launch.stream = mailbox->memory.stream;
-    kernel.mailbox = mailbox->memory.ring;
+    run->launch.stream = inbox->memory.stream;
+    kernel.inbox = inbox->memory.ring;
   }
   return run;
 }
@@ -147,16 +147,16 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
   counters.ran = counters.pushed = counters.rounds = counters.mode = 0;
   std::fill(std::begin(counters.ran_by), std::end(counters.ran_by), 0);
   counters.sharing = {};
-  uint64_t mail = 0;
-  if (launch.mailbox) {
+  uint64_t inbox_state = 0;
+  if (launch.inbox) {
     run.stale = true;
-    launch.mailbox->begin();
+    launch.inbox->begin();
   }
   storage.stale = true; // until it is known what the device holds
   bool over = false;
   backend.start_clock(launch);
   for (;; storage.provide(run)) {
-    if (launch.mailbox) set_mail(counters, mail); // each time: a queue that has moved has new counters
+    if (launch.inbox) set_inbox(counters, inbox_state); // each time: a queue that has moved has new counters
     run.first_end = launch.barrier && storage.level ? counters.head + storage.level : tickets_of(counters.tail);
     counters.round_end = run.first_end;
     run.kernel.round = counters.rounds;
@@ -178,7 +178,7 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
     stats->failure = counters.failure;
     stats->stopped = (counters.stop & kStopCalled) != 0;
     const bool interrupted = launch.barrier && !ran_all_below(&counters, tickets_of(counters.round_end));
-    mail = counters.mail;
+    inbox_state = counters.inbox;
     {
       const ScopedTimer timer(run.copied);
       storage.recover_pending(run);
@@ -194,13 +194,13 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
   return over;
 }
 
-// Brings what no worker has taken from the mailbox into the queue, behind what is pending there.
-void atos_queue::take_in(Run &run) {
-  atos_mailbox *const mailbox = std::exchange(run.launch.mailbox, nullptr);
-  if (!mailbox) return;
-  mailbox->end();
+// Brings what no worker has taken from the inbox into the queue, behind what is pending there.
+void atos_queue::drain_inbox(Run &run) {
+  atos_inbox *const inbox = std::exchange(run.launch.inbox, nullptr);
+  if (!inbox) return;
+  inbox->end();
   storage.counters.untracked = 0;
-  mailbox->take_rest(&storage.overflow);
+  inbox->take_rest(&storage.overflow);
   if (storage.overflow.empty() || storage.disordered) return;
   try {
     storage.ensure_capacity(storage.num_pending());

@@ -24,7 +24,7 @@ void check(const atos_peers &given, const atos_launch &launch) {
   if (given.chunk == 0) throw Failure(ATOS_INVALID, "a device owns at least one key");
   if (given.key_bytes != 4 && given.key_bytes != 8)
     throw Failure(ATOS_INVALID, format("the key of an item has 4 or 8 bytes (got %u)", given.key_bytes));
-  if (!launch.persistent || launch.idle || launch.mailbox || launch.num_receivers)
+  if (!launch.persistent || launch.idle || launch.inbox || launch.num_receivers)
     throw Failure(ATOS_INVALID, "a launch over several devices is persistent, with its tasks and nothing else");
   if (given.processes && given.processes->group->count != given.count)
     throw Failure(ATOS_INVALID, format("%u devices for a group of %u processes", given.count, given.processes->group->count));

@@ -24,12 +24,13 @@ public:
   atos_group(const atos_group &) = delete;
   atos_group &operator=(const atos_group &) = delete;
 
-  // Hands out `bytes` bytes to all, and waits for theirs, which `all` gets by number. The time that this takes is of a launch.
-  // Throws ATOS_GONE if another one is gone, or this one has to give up: then it has to leave.
+  // Hands out `bytes` bytes to all processes, and waits for their bytes, which `all` gets by number. The time that this takes
+  // is of a launch. Throws ATOS_GONE if another process is gone, or this process has to give up: then this process has to
+  // leave.
   void gather(const void *mine, uint64_t bytes, void *all, atos::StopMonitor &monitor);
-  // The same without a launch: waits for 20 ms at most, and throws ATOS_HELD if it is to be called again with the same.
+  // `gather` without a launch: waits for at most 20 ms, and throws ATOS_HELD if the caller is to call it again.
   void gather_in_turn(const void *mine, uint64_t bytes, void *all);
-  // The same with a file descriptor of each, or -1; `files` gets those of the others, which the caller closes.
+  // `gather` with a file descriptor of each process, or -1; `files` gets the other descriptors, to be closed by the caller.
   void gather_files(const void *mine, uint64_t bytes, void *all, int file, int *files, atos::StopMonitor &monitor);
   void gather_files_in_turn(const void *mine, uint64_t bytes, void *all, int file, int *files);
 

@@ -20,7 +20,7 @@ atos_queue::Lock atos_queue::enter(StopMonitor *monitor) {
   if (in_use()) throw Failure(ATOS_BUSY, "a task of an earlier launch of this queue was asked to stop, and still runs");
   if (abandoned) {
     if (storage.disordered) storage.recover_pending(*abandoned);
-    take_in(*abandoned);
+    drain_inbox(*abandoned);
     abandoned.reset();
   }
   if (pushed_by) {

@@ -32,7 +32,7 @@ public:
   void clear();
   void resize(uint64_t capacity);
   void launch(atos_program &program, const atos_launch &given, atos_stats *stats); // launch.cpp
-  // The same for the queues of several devices, with statistics of each (peers.cpp).
+  // One launch over the queues of several devices, with statistics of each queue (peers.cpp).
   static void launch_peers(const atos_peers &given, const atos_launch &options, atos_stats *stats);
   // Returns the queue that takes the place of this one, whose items have another size or other kinds.
   std::unique_ptr<atos_queue> convert(uint32_t item_bytes, const uint8_t *kinds); // kinds.cpp
@@ -58,7 +58,7 @@ private:
   void size_grid(atos::Run &run, atos_stats *stats);
   bool run_workers(atos::Run &run, atos_stats *stats);
   void leave(const std::shared_ptr<atos::Run> &run);
-  void take_in(atos::Run &run);
+  void drain_inbox(atos::Run &run);
   void finish(const atos::Run &run, bool over, atos_stats *stats);
 
   // Other queues that the tasks of a launch push into (receivers.cpp).

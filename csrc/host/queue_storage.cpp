@@ -245,7 +245,7 @@ void QueueStorage::replace_in(uint64_t capacity, const unsigned char *items, uin
   const uint64_t fit = std::min(n, capacity);
   const Pushed first = Pushed::of_host(items);
   std::vector<unsigned char> rest;
-  rest.reserve((n - fit) * item_bytes + mail_bytes);
+  rest.reserve((n - fit) * item_bytes + bytes_for_inbox);
   rest.insert(rest.end(), items + fit * item_bytes, items + n * item_bytes);
   reserve_staging(first, fit);
   if (capacity == first_size) reset(fit);
@@ -256,9 +256,9 @@ void QueueStorage::replace_in(uint64_t capacity, const unsigned char *items, uin
   overflow.swap(rest);
 }
 
-void QueueStorage::reserve_for_mail(uint64_t bytes) {
+void QueueStorage::reserve_for_inbox(uint64_t bytes) {
   overflow.reserve(overflow.size() + bytes);
-  mail_bytes = bytes;
+  bytes_for_inbox = bytes;
 }
 
 // Without the rings that may follow the first one.

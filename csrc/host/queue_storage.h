@@ -96,8 +96,8 @@ public:
   // round that was interrupted, and what is left of it has to run before what it pushed.
   void recover_pending(const Run &run);
 
-  // Reserves memory in `overflow` for what a launch may leave in its mailbox, so that a stop need not ask for it.
-  void reserve_for_mail(uint64_t bytes);
+  // Reserves memory in `overflow` for what a launch may leave in its inbox, so that a stop need not ask for it.
+  void reserve_for_inbox(uint64_t bytes);
 
   // For a launch of another queue whose tasks push into this one (receivers.cpp): before and after each run of its workers.
   void provide_to(const Counters *own, Receiver *receiver);
@@ -141,7 +141,7 @@ private:
   uint64_t staging_bytes = 0;
   std::vector<RingTickets> rings; // at the last recovery
   RecoveryItems found;            // then
-  uint64_t mail_bytes = 0;
+  uint64_t bytes_for_inbox = 0;
 
   void free_memory() noexcept;
   void make_ring(uint64_t capacity);

@@ -138,7 +138,7 @@ bool QueueStorage::recover_in_place(uint64_t level_end, const std::function<bool
   // All items of the tickets from `end` on were spilled, since their slots hold others: perhaps many, which go straight behind.
   const uint64_t end = std::min(last.end, std::max(std::min(counters.head, last.end), last.start) + last.size);
   std::vector<unsigned char> rest;
-  rest.reserve((last.end - end) * item_bytes + overflow.size() + mail_bytes);
+  rest.reserve((last.end - end) * item_bytes + overflow.size() + bytes_for_inbox);
   rest.resize((last.end - end) * item_bytes);
   if (read_spilled(end, rest.data()) != last.end - end || !lists_stay()) return false; // some were lost, or would be
   rings.clear();
@@ -149,7 +149,7 @@ bool QueueStorage::recover_in_place(uint64_t level_end, const std::function<bool
   std::vector<unsigned char> behind;
   behind.reserve(found.behind.size() * item_bytes);
   for (const TicketItem &its : found.behind) behind.insert(behind.end(), its.item, its.item + item_bytes);
-  rest.reserve(rest.size() + behind.size() + overflow.size() + mail_bytes);
+  rest.reserve(rest.size() + behind.size() + overflow.size() + bytes_for_inbox);
   rest.insert(rest.begin(), behind.begin(), behind.end());
   rest.insert(rest.end(), overflow.begin(), overflow.end());
   recovery.carry_out();

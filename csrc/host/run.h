@@ -20,7 +20,7 @@ struct atos_program {
 
 namespace atos {
 
-// Adds the time that it lives to a sum of milliseconds.
+// ScopedTimer: adds the time from its construction to its destruction to a sum of milliseconds.
 class ScopedTimer {
 public:
   explicit ScopedTimer(double &sum) : sum(sum), begin(StopMonitor::Clock::now()) {}
@@ -85,7 +85,7 @@ struct Run {
   std::vector<std::pair<const CompletionRecord *, uint64_t>> pending_kernels;
 };
 
-// Those of a launch over several devices, by the numbers of these.
+// The runs of a launch over several devices, by the numbers of the devices.
 using Runs = std::vector<std::shared_ptr<Run>>;
 
 } // namespace atos

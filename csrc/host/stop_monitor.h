@@ -1,10 +1,10 @@
-// StopMonitor: polls the timeout, the caller's callback (Ctrl-C, progress) and what its mailbox says while the host waits for
+// StopMonitor: polls the timeout, the caller's callback (Ctrl-C, progress) and what its inbox says while the host waits for
 // workers.
 #pragma once
 #include <algorithm>
 #include <chrono>
 
-#include "host/mailbox.h"
+#include "host/inbox.h"
 #include "host/process_group.h"
 #include "host/status.h"
 #include "protocol/counters.h"
@@ -16,7 +16,7 @@ public:
   using Clock = std::chrono::steady_clock;
 
   explicit StopMonitor(const atos_launch &launch)
-      : poll_callback(launch.poll_callback), mailbox(launch.mailbox), next_callback(Clock::now() + kPollInterval) {
+      : poll_callback(launch.poll_callback), inbox(launch.inbox), next_callback(Clock::now() + kPollInterval) {
     // A limit of centuries is none: it would not fit the clock.
     if (launch.timeout > 0 && launch.timeout < 1e9)
       deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(launch.timeout));
@@ -82,7 +82,8 @@ public:
       throw Failure(ATOS_INVALID, format("a signal handler or progress function that runs during a launch cannot %s", what));
   }
 
-  // Whether they are, at the last poll or by their mailbox since, through which they know of it before the host.
+  // Whether the workers are to stop, by the last poll or by their inbox since, through which they learn of a stop before the
+  // host.
   bool stopped() const { return stop || stop_sent(); }
 
   // Whether the next poll calls the callback.
@@ -95,16 +96,16 @@ public:
   }
 
 private:
-  bool stop_sent() const { return mailbox && mailbox->stop_asked; }
+  bool stop_sent() const { return inbox && inbox->stop_asked; }
 
   static constexpr std::chrono::milliseconds kPollInterval{20};
   static constexpr std::chrono::milliseconds kGrace{1000}, kGroupGrace{5000}, kOwnPatience{100};
 
   int32_t (*const poll_callback)(const atos_sample *);
-  const atos_mailbox *const mailbox;
+  const atos_inbox *const inbox;
   Clock::time_point next_callback, deadline = Clock::time_point::max(), polled{};
   std::chrono::milliseconds allowed = kGrace;
-  Clock::duration grace = kGrace; // what is left of it
+  Clock::duration grace = kGrace; // time that is left of kGrace
   bool stop = false, gone = false;
   atos_group *group = nullptr;
 };

@@ -22,7 +22,7 @@ typedef enum atos_status {
   ATOS_STUCK = 10,      /* the workers of the launch were asked to stop and still run */
   ATOS_BUSY = 11,       /* workers of an earlier launch that is stuck still use the queue, or hold the device */
   ATOS_HELD = 12,       /* another thread uses the queue, launches as a rule; nothing was done: try again */
-  ATOS_CLOSED = 13,     /* the mailbox takes no more items: it was closed, or its launch has ended */
+  ATOS_CLOSED = 13,     /* the inbox takes no more items: it was closed, or its launch has ended */
   ATOS_REPLACED = 14,   /* another queue has taken its place (atos_queue_convert); nothing was done: use that one */
   ATOS_GONE = 15        /* another process of the group is gone, or this one has left it */
 } atos_status;
@@ -82,7 +82,7 @@ typedef struct atos_cpu_worker {
 
 typedef struct atos_queue atos_queue;
 typedef struct atos_program atos_program;
-typedef struct atos_mailbox atos_mailbox;
+typedef struct atos_inbox atos_inbox;
 
 /* How things stand at one moment of a run. */
 typedef struct atos_sample {
@@ -135,8 +135,8 @@ typedef struct atos_launch {
   /* or null: asked some 50 times a second; what is not 0 stops the workers. With `progress` it is told how things stand, or
    * null where that is not known at the moment. */
   int32_t (*poll_callback)(const atos_sample *now);
-  int32_t progress;      /* 1: tasks are counted while they run */
-  atos_mailbox *mailbox; /* for items that the host sends while the workers run, or null; of a relaxed, persistent launch */
+  int32_t progress;  /* 1: tasks are counted while they run */
+  atos_inbox *inbox; /* for items that the host sends while the workers run, or null; of a relaxed, persistent launch */
   uint32_t num_receivers;
   atos_receiver receivers[ATOS_MAX_RECEIVERS];
   /* Pools among the arguments: for each, which of the words gets the address of the word whose bit ATOS_STOP_CALLED a task
@@ -280,22 +280,21 @@ void atos_program_unload(atos_program *program);
 /* Called by native code with checks, where one fails; the task returns then. */
 void atos_cpu_fail(int64_t site, int64_t value, int64_t bound, int64_t array);
 
-/* A mailbox hands items of the host to the workers of one launch while they run. That launch does not end before the mailbox
+/* An inbox hands items of the host to the workers of one launch while they run. That launch does not end before the inbox
  * is closed and all of its items have run. If it ends otherwise, what no worker has taken is in the queue. Any thread may use
- * a mailbox. On a GPU its launch runs in a stream of its own, after what is in the one given. */
-atos_status atos_mailbox_create(int32_t device, uint32_t item_bytes, atos_mailbox **mailbox);
-void atos_mailbox_destroy(atos_mailbox *mailbox); /* not during its launch */
-atos_status
-atos_mailbox_begun(atos_mailbox *mailbox); /* waits for 20 ms: ATOS_HELD if its launch does not have the queue yet */
-/* Puts as many items into the mailbox as it has room for and says how many; ATOS_HELD if for 20 ms there is room for none. */
-atos_status atos_mailbox_push(atos_mailbox *mailbox, const void *items, uint64_t count, uint64_t *pushed);
-atos_status atos_mailbox_close(atos_mailbox *mailbox); /* no more items will come */
-uint64_t atos_mailbox_waiting(atos_mailbox *mailbox);  /* items that no worker has taken yet */
-void atos_mailbox_stop(atos_mailbox *mailbox);         /* its launch is stopped, as by its timeout */
+ * an inbox. On a GPU its launch runs in a stream of its own, after what is in the one given. */
+atos_status atos_inbox_create(int32_t device, uint32_t item_bytes, atos_inbox **inbox);
+void atos_inbox_destroy(atos_inbox *inbox);      /* not during its launch */
+atos_status atos_inbox_begun(atos_inbox *inbox); /* waits for 20 ms: ATOS_HELD if its launch does not have the queue yet */
+/* Puts as many items into the inbox as it has room for and says how many; ATOS_HELD if for 20 ms there is room for none. */
+atos_status atos_inbox_push(atos_inbox *inbox, const void *items, uint64_t count, uint64_t *pushed);
+atos_status atos_inbox_close(atos_inbox *inbox); /* no more items will come */
+uint64_t atos_inbox_waiting(atos_inbox *inbox);  /* items that no worker has taken yet */
+void atos_inbox_stop(atos_inbox *inbox);         /* its launch is stopped, as by its timeout */
 
 /* Runs the queue's tasks until all are done, or one of them stops the launch. The program must have been made for the queue's
- * item size and for the worker, persistent and barrier of `launch`, and whether it has a mailbox. After ATOS_QUEUE_FULL,
- * ATOS_TASK_FAILED and ATOS_STOPPED, pending tasks are still in the queue. After ATOS_STUCK, the program, the mailbox and
+ * item size and for the worker, persistent and barrier of `launch`, and whether it has an inbox. After ATOS_QUEUE_FULL,
+ * ATOS_TASK_FAILED and ATOS_STOPPED, pending tasks are still in the queue. After ATOS_STUCK, the program, the inbox and
  * whatever the arguments point to must live as long as the process. */
 atos_status atos_queue_launch(atos_queue *queue, atos_program *program, const atos_launch *launch, atos_stats *stats);
 

@@ -49,7 +49,7 @@ ATOS_DEVICE uint64_t load(const uint64_t *p) {
 ATOS_DEVICE void store(uint64_t *p, uint64_t v) {
   ATOS_SCOPED("st.relaxed", ".global.u64 [%0], %1;", ::"l"(global(p)), "l"(v) : "memory");
 }
-// The same for two words at once, aligned to 16 bytes.
+// Loads and stores of two words at once, aligned to 16 bytes.
 constexpr bool kHasPairs = true;
 ATOS_DEVICE void load_pair(const uint64_t *p, uint64_t *first, uint64_t *second) {
   ATOS_SCOPED("{.reg .b128 pair; ld.relaxed", ".global.b128 pair, [%2]; mov.b128 {%0, %1}, pair;}", : "=l"(*first),
@@ -84,7 +84,7 @@ ATOS_DEVICE void fence() { ATOS_SCOPED("fence.acq_rel", ";", :: : "memory"); }
 // Between threads of one GPU, whatever the launch is over: it does not wait for what other GPUs are sent.
 ATOS_DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
-// The same for words of the host's memory, which the host uses meanwhile.
+// Loads and stores of words of the host's memory, which the host uses meanwhile.
 ATOS_DEVICE uint64_t load_system(const uint64_t *p) {
   uint64_t v;
   asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(global(p)) : "memory");

@@ -1,7 +1,7 @@
 // The counters of a queue, in the memory of its device, and the values that they may have.
 //
 // A ticket is an index into the queue, given out by fetch-and-add: on `tail` to a push, whose item counts as an unfinished task
-// from then on; on `head` to a worker that takes an item. It says which slot to use (ring.cuh).
+// from then on; on `head` to a worker that takes an item. The ticket says which slot to use (ring.cuh).
 #pragma once
 #include "include/interface.h"
 #include "protocol/atomic.cuh"
@@ -10,7 +10,8 @@ namespace atos {
 
 // Bits of Counters::stop, so that no reason hides another: a full ring, a failed check, a task's worker.stop(), and the host. A
 // host asks in the upper half of the word, which it writes as a whole. In a launch over several devices (peers.cuh) also a stop
-// of another one, that a process is gone which will not arrive at any barrier, and, which is no stop, the end of all.
+// of another device, that a process is gone whose workers will not arrive at any barrier, and, which is no stop, the end of all
+// devices.
 constexpr uint64_t kRun = 0, kStopFull = 1, kStopTask = 2, kStopCalled = ATOS_STOP_CALLED, kStopAsked = uint64_t(2) << 32;
 constexpr uint64_t kStopElsewhere = 8, kEnded = 16, kStopGone = uint64_t(4) << 32;
 
@@ -23,10 +24,10 @@ ATOS_FUNCTION unsigned growths_of(uint64_t tail) { return unsigned(tail >> kTick
 
 constexpr uint64_t kNever = ~0ull; // no tail or ticket
 
-// A bit of round_end: no round follows the one that ends there. `tickets_of` gives its end also then.
+// A bit of round_end: no round follows the one that ends there. `tickets_of(round_end)` is the end of the round also then.
 constexpr uint64_t kLastRound = uint64_t(1) << 63;
 
-// Values of ring_first_ticket before the ring's first ticket is known; afterwards it is that ticket plus kGrown.
+// Values of ring_first_ticket before the ring's first ticket is known; afterwards the value is that ticket plus kGrown.
 constexpr uint64_t kNotGrown = 0, kGrowing = 1, kGrown = 2;
 constexpr uint64_t kNoMore = uint64_t(1) << 63; // a bit of growths_granted: no further growth will be granted
 
@@ -35,8 +36,8 @@ constexpr uint64_t kNoMore = uint64_t(1) << 63; // a bit of growths_granted: no 
 struct FarCounters {
   alignas(128) uint64_t window; // the current bucket and the width
   uint64_t least;               // level of the lowest item beyond the window, in an order of bits; all bits if there is none
-  alignas(128) uint64_t chunks; // of the list that is open: a bias plus the number of unclaimed ones
-  uint64_t left;                // of them, those that are not finished
+  alignas(128) uint64_t chunks; // of the open list: a bias plus the number of unclaimed chunks
+  uint64_t left;                // chunks of the open list that are not finished
   uint64_t busy;                // 1 while a worker opens a list
   uint64_t list, begin, end;    // the open list, and the tickets that were opened
   uint64_t chunk_shift;         // log2 of the items of a chunk
@@ -44,29 +45,29 @@ struct FarCounters {
   uint64_t again;               // whether the items are to be pushed again
   uint64_t taken_out;           // items of all lists that were opened
   uint64_t adapts;              // whether the width of buckets adapts
-  uint64_t last_beyond;         // items beyond the window when it last went there
-  uint64_t passed;              // buckets since it last might have
-  uint64_t inside, beyond;      // items in them, and in all that came after each
+  uint64_t last_beyond;         // items beyond the window when the window last moved there
+  uint64_t passed;              // buckets since the width last might have changed
+  uint64_t inside, beyond;      // items in these buckets, and in all that came after each of them
   uint64_t misplaced;           // lists, the first ones, that may have items of another width
   uint64_t next;                // peers: level at which the bucket begins that was opened last, or is to be opened
   alignas(128) uint64_t stored; // items that all pushes stored in lists
 };
 
-// They only increase while workers run, except those of barriers, idle rounds and split items. Counters that are written often
-// lie in different lines of 128 bytes.
+// The counters of a queue. They only increase while workers run, except the counters of barriers, idle rounds and split items.
+// Counters that are written often lie in different lines of 128 bytes.
 struct Counters {
   alignas(128) uint64_t head;     // tickets claimed by workers; may be ahead of the tail
-  alignas(128) uint64_t tail;     // tickets reserved for pushed items, and growths (see above)
+  alignas(128) uint64_t tail;     // tickets reserved for pushed items, and growths (kTicketBits)
   alignas(128) uint64_t finished; // tasks that ran, of those counted in the tail or in `untracked`
   uint64_t stop;                  // why workers have to leave before the end, or kRun
-  uint64_t untracked;             // tasks not tracked by the tail: split local items (no ticket), far items, the mailbox
+  uint64_t untracked;             // tasks not tracked by the tail: split local items (no ticket), far items, the inbox
   alignas(128) uint64_t spilled;  // items that found their slot occupied
-  uint64_t mail;                  // items taken from the mailbox, and whether a worker takes more (mailbox.cuh)
+  uint64_t inbox;                 // items taken from the inbox, and whether a worker takes more (inbox.cuh)
   uint64_t first_left; // after a stop: the lowest ticket that a worker had claimed and left without its item, or kNever
   alignas(128) uint64_t quiescent; // idle rounds: see `register_quiescent`
   alignas(128) uint64_t arrived;   // grid barrier: blocks that arrived, and more (bsp_rounds.cuh)
   alignas(128) uint64_t phase;     // grid barrier: how often it opened
-  uint64_t splits_open;           // bits of the split items that have unclaimed chunks; who waits for the phase looks for these
+  uint64_t splits_open;            // bits of the split items with unclaimed chunks, which workers at a barrier look for
   uint64_t round_end;             // with barriers: tickets below this run in the current round; or it was the last (kLastRound)
   uint64_t mode;                  // of the round that comes next: what the function between rounds has set
   alignas(128) uint64_t met;      // peers: devices whose blocks have all arrived, on the first device
@@ -81,12 +82,12 @@ struct Counters {
   uint64_t pushed;
   uint64_t rounds;
   uint64_t ran_by[ATOS_MAX_KINDS];
-  alignas(128) atos_sharing sharing; // statistics, if the task counts that
+  alignas(128) atos_sharing sharing; // statistics, if the task counts shared work
   alignas(128) uint64_t ran_so_far;  // trace: tasks run, added after each batch
   uint64_t next_sample;              // trace: when the next sample is due
   uint64_t sampled;
   uint64_t failures;    // failed checks that tasks have reported
-  atos_failure failure; // the first of them
+  atos_failure failure; // the first failed check
 };
 
 } // namespace atos

@@ -54,7 +54,7 @@ struct Launch : QueueAddresses {
   uint32_t far_at; // offset of FarState in the shared memory of a worker
   double inverse_delta;
 
-  void *mailbox; // of items that the host sends meanwhile (mailbox.cuh), or null
+  void *inbox; // of items that the host sends meanwhile (inbox.cuh), or null
 
   // Of a launch over several GPUs: the table of their queues, in the memory of this one (peers.cuh), and which of all workers
   // are its own.

@@ -16,7 +16,7 @@ extern __device__ const int32_t asks_for_round;   // it asks for the number or t
 extern __device__ const int32_t asks_for_pending; // the function between rounds asks how many items wait for the next one
 extern __device__ const int32_t checked;          // it was compiled with checks
 extern __device__ const int32_t has_buckets;      // the queue has buckets
-extern __device__ const int32_t has_mailbox;      // workers look for items from the host
+extern __device__ const int32_t has_inbox;        // workers look for items from the host
 extern __device__ const int32_t has_peers;        // the launch is over several GPUs: what they share is of system scope
 extern __device__ const int32_t has_counters;     // workers count what atos_sharing says
 extern __device__ const int32_t value_words;      // how many values the workload hands to the body, a word each

@@ -29,7 +29,7 @@ struct Producer {
     use(queue, queue.reserve(n));
   }
 
-  // The same once the ring has space for them; calls `ask` to request one more growth from the host.
+  // Reserves n tickets once the ring has space for their items; calls `ask` to request one more growth from the host.
   template <unsigned bytes, class Ask>
   ATOS_FUNCTION void reserve_when_space(const QueueRef<bytes> &queue, uint64_t n, Ask ask) {
     use(queue, queue.reserve_with_space(n, ask));

@@ -22,9 +22,9 @@ constexpr uint64_t kOpenedByThread = 64;              // far items for each thre
 constexpr uint32_t kThinPart = 16; // of a full batch: a worker that has kept no more items looks for far ones
 constexpr uint32_t kStrip = 4;     // iterations of each thread, after which the pushes are flushed if they are many
 
-// Items from the host (mailbox.cuh).
-constexpr uint64_t kMailboxItems = 1 << 15; // for which a mailbox has room
-constexpr unsigned kStepsBetweenLooks = 64; // of a busy worker, on average, between two looks at it
+// Items from the host (inbox.cuh).
+constexpr uint64_t kInboxItems = 1 << 15;   // for which an inbox has room
+constexpr unsigned kStepsBetweenLooks = 64; // of a busy worker, on average, between two looks at the inbox
 
 // Waiting.
 constexpr unsigned kPollsBeforeEndTest = 4; // failed polls of its slots before a worker tests for the end, which takes longer

@@ -56,7 +56,7 @@ def code_bytes(elf: bytes) -> int:
 
 def name_of(spec: ProgramSpec) -> str:
     """Return the name of a kernel: that of its tasks, its worker and its items, and a hash of its types and options."""
-    rest = " ".join(map(str, (*spec.kinds, spec.max_registers, spec.buckets, spec.mailbox, spec.peers, spec.counters)))
+    rest = " ".join(map(str, (*spec.kinds, spec.max_registers, spec.buckets, spec.inbox, spec.peers, spec.counters)))
     others = [getattr(function, "__name__", "-") for function in (spec.idle, spec.each_round)]
     digest = hashlib.sha256(re.sub(r"0x[0-9a-f]+", "", rest + " ".join(others)).encode()).hexdigest()[:8]
     return f"{spec.task.name.replace(', ', ',')} {spec.worker} {spec.item_dtype.str[1:]} {digest}"

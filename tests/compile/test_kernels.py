@@ -328,9 +328,9 @@ def test_a_kernel_without_rounds_has_nothing_of_them(worker):
 
 @pytest.mark.parametrize("worker", WORKERS)
 @pytest.mark.parametrize("name", ["nested", "idle", "record of 16 bytes"])
-def test_workers_that_look_for_arrivals_spill_nothing(name, worker):
+def test_workers_with_an_inbox_spill_nothing(name, worker):
     task, idle, args, dtype = TASKS[name]
-    found = link.cubin(ProgramSpec(task, idle, tuple(map(describe, args)), dtype, worker, mailbox=True), (9, 0))
+    found = link.cubin(ProgramSpec(task, idle, tuple(map(describe, args)), dtype, worker, inbox=True), (9, 0))
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert found.registers <= MOST_REGISTERS
     assert len(found.code) > len(kernel(name, worker).code)  # of which the others have nothing

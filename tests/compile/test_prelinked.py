@@ -70,7 +70,7 @@ def test_what_a_kernel_depends_on_is_in_its_name():
         name_of(replace(visit, max_registers={"cta": 48})),
         name_of(visit, buckets=True),
         name_of(visit, each_round=visit.body),
-        name_of(visit, mailbox=True),
+        name_of(visit, inbox=True),
         name_of(atos.task(workload=visit_within.workload)(visit.body)),
         name_of(assign),
         name_of(Tasks((assign, check))),

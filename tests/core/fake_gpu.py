@@ -36,8 +36,8 @@ def launch(queue, **given):
     lib.atos_program_unload(program[0])
     return status, stats
 
-def run(queue, mailbox=ffi.NULL):
-    status, stats = launch(queue, mailbox=mailbox)
+def run(queue, inbox=ffi.NULL):
+    status, stats = launch(queue, inbox=inbox)
     check(status)
     return stats.tasks_run
 """

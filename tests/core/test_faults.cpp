@@ -227,14 +227,14 @@ TEST(items_from_the_host_are_not_lost_without_memory) {
   for (int64_t n = 0;; ++n) {
     Work work(tree);
     atos_queue *queue = nullptr;
-    atos_mailbox *box = nullptr;
-    CHECK(atos_queue_create(ATOS_CPU, 16, 8, &queue) == ATOS_OK && atos_mailbox_create(ATOS_CPU, 8, &box) == ATOS_OK, "%s", atos_message());
+    atos_inbox *inbox = nullptr;
+    CHECK(atos_queue_create(ATOS_CPU, 16, 8, &queue) == ATOS_OK && atos_inbox_create(ATOS_CPU, 8, &inbox) == ATOS_OK, "%s", atos_message());
     const uint64_t argument = reinterpret_cast<uint64_t>(&work);
     atos_launch launch = schedule(true, false, 4, 2);
     launch.worker = ATOS_CTA;
     launch.argument_words = launch.threads = 1;
     launch.arguments = &argument;
-    launch.mailbox = box;
+    launch.inbox = inbox;
     atos_stats stats;
     atos_status status;
     bool done = false;
@@ -244,19 +244,19 @@ TEST(items_from_the_host_are_not_lost_without_memory) {
     });
     uint64_t sent = 0;
     atos_status begun;
-    while ((begun = atos_mailbox_begun(box)) == ATOS_HELD) {}
+    while ((begun = atos_inbox_begun(inbox)) == ATOS_HELD) {}
     for (int tries = 0; begun == ATOS_OK && tries < 3000 && sent < 400; ++tries) {
       const uint64_t root = 0;
       uint64_t some = 0;
-      if (atos_mailbox_push(box, &root, 1, &some) == ATOS_CLOSED) break;
+      if (atos_inbox_push(inbox, &root, 1, &some) == ATOS_CLOSED) break;
       sent += some;
     }
-    atos_mailbox_stop(box);
+    atos_inbox_stop(inbox);
     workers.join();
     CHECK(status == ATOS_OK || status == ATOS_STOPPED || is_want_of_memory(status), "status %d: %s", int(status), atos_message());
     failures += status != ATOS_OK && status != ATOS_STOPPED;
-    atos_mailbox_destroy(box);
-    launch.mailbox = nullptr;
+    atos_inbox_destroy(inbox);
+    launch.inbox = nullptr;
     uint64_t pending = 0;
     CHECK(atos_queue_pending(queue, &pending) == ATOS_OK && atos_queue_resize(queue, std::max<uint64_t>(8 * pending, 16)) == ATOS_OK, "%s", atos_message());
     CHECK(atos_queue_launch(queue, program.handle, &launch, &stats) == ATOS_OK, "%s", atos_message());

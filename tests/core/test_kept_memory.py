@@ -152,15 +152,15 @@ def test_nothing_waits_for_a_run_that_waits_for_items(gpu):
     gpu.run(
         """
 import threading
-box, program = ffi.new("atos_mailbox **"), ffi.new("atos_program **")
-check(lib.atos_mailbox_create(0, 4, box))
+inbox, program = ffi.new("atos_inbox **"), ffi.new("atos_program **")
+check(lib.atos_inbox_create(0, 4, inbox))
 check(lib.atos_program_load(0, ffi.from_buffer(b".entry all(\\0"), b"all", program))
 spilled, grown, queue, array = atos.Queue(10, max_capacity=10), atos.Queue(10), atos.Queue(10), atos.zeros(10)
 spilled.push([1, 2])
 run(spilled)
 run(grown)
 trace()
-thread = threading.Thread(target=run, args=(queue, box[0]), daemon=True)
+thread = threading.Thread(target=run, args=(queue, inbox[0]), daemon=True)
 thread.start()
 while "launch all" not in trace():
     pass
@@ -182,14 +182,14 @@ for call in (atos.release_memory, lambda: atos.zeros(1 << 31)):
 calls = trace()
 assert not [call for call in calls if "waits" in call or "free" in call or "trim" in call], calls
 assert atos.device().memory[0] < free
-check(lib.atos_mailbox_close(box[0]))
+check(lib.atos_inbox_close(inbox[0]))
 thread.join()
 calls = trace()
 assert not [call for call in calls if "waits" in call], calls
 assert [calls.count(what) for what in ("free", "free to pool", "unload")] == [1, 8, 2], calls
-lib.atos_mailbox_destroy(box[0])
+lib.atos_inbox_destroy(inbox[0])
 atos.release_memory()
-assert trace().count("free pinned") == 3 # of the launches in two threads, and the mailbox
+assert trace().count("free pinned") == 3 # of the launches in two threads, and the inbox
 """,
         spilled=1,
     )
@@ -200,12 +200,12 @@ def test_a_stop_reaches_a_run_while_the_driver_waits_for_it(gpu):
     gpu.run(
         """
 import threading, time
-box, program, stats = ffi.new("atos_mailbox **"), ffi.new("atos_program **"), ffi.new("atos_stats *")
-check(lib.atos_mailbox_create(0, 4, box))
+inbox, program, stats = ffi.new("atos_inbox **"), ffi.new("atos_program **"), ffi.new("atos_stats *")
+check(lib.atos_inbox_create(0, 4, inbox))
 load = lambda: check(lib.atos_program_load(0, ffi.from_buffer(b".entry all(\\0"), b"all", program))
 load()
 queue, ends = atos.Queue(10), []
-options = {"worker": lib.ATOS_CTA, "persistent": 1, "fetch": 1, "threads": 32, "mailbox": box[0]}
+options = {"worker": lib.ATOS_CTA, "persistent": 1, "fetch": 1, "threads": 32, "inbox": inbox[0]}
 launch = ffi.new("atos_launch *", options)
 run = threading.Thread(target=lambda: ends.append(lib.atos_queue_launch(queue._handle, program[0], launch, stats)), daemon=True)
 run.start()
@@ -217,7 +217,7 @@ while "load" not in trace():
     pass
 time.sleep(0.1)
 assert run.is_alive() and loading.is_alive()
-lib.atos_mailbox_stop(box[0])
+lib.atos_inbox_stop(inbox[0])
 for thread in run, loading:
     thread.join(30)
     assert not thread.is_alive()

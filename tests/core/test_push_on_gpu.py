@@ -77,11 +77,11 @@ def test_no_kernel_stores_items_beside_a_run_that_waits_for_the_host(gpu):
     """It may hold all multiprocessors, and perhaps waits for whoever pushes here."""
     gpu.run("""
 import threading
-box = ffi.new("atos_mailbox **")
-check(lib.atos_mailbox_create(0, 4, box))
+inbox = ffi.new("atos_inbox **")
+check(lib.atos_inbox_create(0, 4, inbox))
 waiting, queue = atos.Queue(10), atos.Queue(100, max_capacity=100)
 items = atos.asarray(np.array([8, 6, 7], np.uint32))
-thread = threading.Thread(target=run, args=(waiting, box[0]), daemon=True)
+thread = threading.Thread(target=run, args=(waiting, inbox[0]), daemon=True)
 thread.start()
 while "launch all" not in trace():
     pass
@@ -89,13 +89,13 @@ queue.push(range(3, 60))
 queue.push(items)
 assert queue.peek().tolist() == [*range(3, 60), 8, 6, 7]
 assert not [call for call in trace() if "store" in call]
-check(lib.atos_mailbox_close(box[0]))
+check(lib.atos_inbox_close(inbox[0]))
 thread.join()
 queue.push(range(2))
 queue.push(items)
 assert queue.peek().tolist() == [*range(3, 60), 8, 6, 7, 0, 1, 8, 6, 7]
 assert trace().count("launch store_4") == 2
-lib.atos_mailbox_destroy(box[0])
+lib.atos_inbox_destroy(inbox[0])
 """)
 
 

@@ -69,22 +69,22 @@ def test_memory_that_another_thread_frees_is_put_off_until_what_ran_has_ended(gp
     gpu.run("""
 import threading
 first, second, arrays = atos.Queue(10), atos.Queue(10), [atos.zeros(10) for _ in range(3)]
-box = [ffi.new("atos_mailbox **") for _ in range(2)]
-for each in box:
-    check(lib.atos_mailbox_create(0, 4, each))
+inboxes = [ffi.new("atos_inbox **") for _ in range(2)]
+for each in inboxes:
+    check(lib.atos_inbox_create(0, 4, each))
 run(first)
-def begin(queue, mailbox):
+def begin(queue, inbox):
     trace()
-    thread = threading.Thread(target=run, args=(queue, mailbox), daemon=True)
+    thread = threading.Thread(target=run, args=(queue, inbox), daemon=True)
     thread.start()
     while "launch all" not in trace():
         pass
     return thread
-one = begin(first, box[0][0])
+one = begin(first, inboxes[0][0])
 del arrays
 calls = trace()
 assert not [call for call in calls if "waits" in call or "free" in call], calls
-check(lib.atos_mailbox_close(box[0][0]))
+check(lib.atos_inbox_close(inboxes[0][0]))
 one.join()
 calls = trace()
 assert not [call for call in calls if "waits" in call], calls
@@ -198,16 +198,16 @@ assert run(queue) == 20
 
 
 @pytest.mark.parametrize("call", ["make a stream", "allocate pinned"])
-def test_a_mailbox_that_cannot_be_made_leaves_nothing(gpu, call):
+def test_an_inbox_that_cannot_be_made_leaves_nothing(gpu, call):
     gpu.run(f"""
-box = ffi.new("atos_mailbox **")
+inbox = ffi.new("atos_inbox **")
 atos.Queue(1)
 trace()
 driver.fake_refuse_once({call!r}.encode())
-assert lib.atos_mailbox_create(0, 4, box) != lib.ATOS_OK
+assert lib.atos_inbox_create(0, 4, inbox) != lib.ATOS_OK
 calls = trace()
 assert calls.count("make stream") == calls.count("destroy stream"), calls
 assert calls.count("allocate pinned") == calls.count("free pinned"), calls
-check(lib.atos_mailbox_create(0, 4, box))
-lib.atos_mailbox_destroy(box[0])
+check(lib.atos_inbox_create(0, 4, inbox))
+lib.atos_inbox_destroy(inbox[0])
 """)

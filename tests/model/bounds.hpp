@@ -35,9 +35,9 @@ struct Bounds {
   unsigned keep = 1;    // 0: no worker keeps what it pushed, as thread workers
   unsigned switched_off = 0; // 1: a launch lets workers keep nothing, and share no long items
   unsigned cta = 0;     // 1: a worker is more than its first warp, and flushes all together what are not few
-  unsigned arrive = 0;  // of the seeds, the last ones, which the host sends while workers run,
-  unsigned mailbox = 1; // through a mailbox for so many items,
-  unsigned mailed = 0;  // 1: as are the stops
+  unsigned sent = 0;    // of the seeds, the last ones, which the host sends while workers run,
+  unsigned inbox = 1; // through an inbox for so many items,
+  unsigned stops_sent = 0; // 1: as are the stops
   unsigned timed = 0;   // 1: no stop comes, but workers see by the clock that it is time for one
   unsigned buckets = 0; // of the queue; then it has these:
   unsigned blocks = 4;  // for far items
@@ -57,7 +57,7 @@ struct Bounds {
         {"workers", &workers}, {"seeds", &seeds}, {"capacity", &capacity}, {"max_capacity", &max_capacity}, {"grows", &grows},
         {"memory", &memory}, {"fetch", &fetch}, {"buffer", &buffer}, {"barrier", &barrier}, {"launches", &launches}, {"stops", &stops}, {"fails", &fails}, {"halts", &halts}, {"aside", &aside}, {"between", &between}, {"ends", &ends},
         {"nested", &nested}, {"longs", &longs}, {"flat", &flat}, {"long_from", &long_from}, {"chunk", &chunk}, {"few", &few}, {"share", &share}, {"backlog", &backlog}, {"steps", &steps}, {"waits", &waits},
-        {"keep", &keep}, {"switched_off", &switched_off}, {"buckets", &buckets}, {"blocks", &blocks}, {"devices", &devices}, {"local", &local}, {"surplus", &surplus}, {"adapts", &adapts}, {"cta", &cta}, {"arrive", &arrive}, {"mailbox", &mailbox}, {"mailed", &mailed}, {"timed", &timed}, {"weak", &weak}, {"report", &report}, {"most", &most}};
+        {"keep", &keep}, {"switched_off", &switched_off}, {"buckets", &buckets}, {"blocks", &blocks}, {"devices", &devices}, {"local", &local}, {"surplus", &surplus}, {"adapts", &adapts}, {"cta", &cta}, {"sent", &sent}, {"inbox", &inbox}, {"stops_sent", &stops_sent}, {"timed", &timed}, {"weak", &weak}, {"report", &report}, {"most", &most}};
     for (int i = 1; i < count; ++i) {
       const char *equals = std::strchr(arguments[i], '=');
       if (!equals) return false;

@@ -8,7 +8,7 @@
 #include "device.hpp"
 #include "device/group_worker.cuh"
 #include "far.hpp"
-#include "protocol/mailbox.cuh"
+#include "protocol/inbox.cuh"
 
 using namespace atos;
 
@@ -29,7 +29,7 @@ struct World {
   uint64_t halted = 0; // 1: a task has stopped the launch
   uint64_t waited = 0; // times that tasks have pushed themselves again
   uint64_t calls = 0;  // of the function between rounds
-  Mailbox mailbox{}; // its padding has room for more items
+  Inbox inbox{}; // its padding has room for more items
   uint64_t provided[kMostRings + 1]{}; // 1: there is memory for the ring after so many growths
   uint64_t size = 0, first_end = 0, ran_before = 0, launches = 0, stops = 0; // the host's; stops: those that it still asks for
 } world;
@@ -87,7 +87,7 @@ Launch launch() {
   }
   launch.persistent = 1;
   launch.time_limit = bounds.timed;
-  launch.mailbox = &world.mailbox;
+  launch.inbox = &world.inbox;
   launch.barrier = bounds.barrier;
   return launch;
 }
@@ -138,11 +138,11 @@ void halt(void *worker) {
 }
 
 // The seeds that are in the queue from the start, and the number of those that the host has sent since.
-unsigned first_seeds() { return bounds.seeds - bounds.arrive; }
-unsigned sent() { return unsigned(now(world.mailbox.sent) & kSentItems); }
-void set_mail(uint64_t mail) {
-  set(world.counters.mail, mail);
-  if (bounds.arrive) set(world.counters.untracked, !(mail & kMailHeld));
+unsigned first_seeds() { return bounds.seeds - bounds.sent; }
+unsigned sent() { return unsigned(now(world.inbox.sent) & kSentItems); }
+void set_inbox(uint64_t state) {
+  set(world.counters.inbox, state);
+  if (bounds.sent) set(world.counters.untracked, !(state & kInboxHeld));
 }
 
 std::vector<unsigned> seeds() {
@@ -201,8 +201,8 @@ std::vector<unsigned> peek(uint64_t *of_level) {
 void check_pending(const std::vector<unsigned> &pending) {
   for (unsigned v = 0; v < kNodes; ++v) {
     const bool was_pushed = v < bounds.seeds ? v < first_seeds() + sent() : (!(bounds.fails >> parent(v) & 1) && now(world.ran[parent(v)]) >> (is_flat(parent(v)) ? 0 : v - first_child(parent(v))) & 1);
-    const bool in_mailbox = v >= first_seeds() + now(world.mailbox.taken) && v < first_seeds() + sent();
-    const auto there = std::count(pending.begin(), pending.end(), v) + in_mailbox;
+    const bool in_inbox = v >= first_seeds() + now(world.inbox.taken) && v < first_seeds() + sent();
+    const auto there = std::count(pending.begin(), pending.end(), v) + in_inbox;
     if (now(world.ran[v]) && !has_run(v)) model::fail("a task ran in part");
     if (there + has_run(v) + (now(world.aside[v]) != 0) != was_pushed)
       model::fail("task " + std::to_string(v) + (was_pushed ? " was lost, or is there twice" : " is there and was never pushed"));
@@ -234,10 +234,10 @@ bool recover_pending() {
   check_pending(all);
   if (now(world.counters.stop) == kStopFull && number_ran() == now(world.ran_before)) model::fail("nothing ran between two stops");
   set(world.ran_before, number_ran());
-  const uint64_t mail = now(world.counters.mail);
+  const uint64_t state = now(world.counters.inbox);
   collapse_rings();
-  set_mail(mail);
-  set(world.mailbox.sent, now(world.mailbox.sent) & ~kStopSent); // as in the next mailbox
+  set_inbox(state);
+  set(world.inbox.sent, now(world.inbox.sent) & ~kStopSent); // as in the next inbox
   set(late, 0);                                                   // as in the next launch
   if (all.size() > bounds.max_capacity) return false;
   if (all.size() > now(world.size)) set(world.size, std::min<uint64_t>(bounds.max_capacity, 2 * all.size())); // grow
@@ -400,19 +400,19 @@ void invariant(const char *in) {
   if (!std::strcmp(in, "leave") && now(world.counters.stop) == kRun && number_ran() < kNodes) fail("a worker leaves early");
 }
 
-// The host sends an item, if the mailbox has room, or closes it.
+// The host sends an item, if the inbox has room, or closes it.
 void send() {
   const unsigned n = sent(), v = first_seeds() + n;
-  model::View view = machine.memory.told_with(&world.mailbox.sent);
-  if (n < bounds.arrive) {
+  model::View view = machine.memory.told_with(&world.inbox.sent);
+  if (n < bounds.sent) {
     machine.memory.tell(&world.written[v], 1, view);
-    machine.memory.tell(&world.mailbox.items[n % bounds.mailbox], v, view);
+    machine.memory.tell(&world.inbox.items[n % bounds.inbox], v, view);
   }
-  machine.memory.tell(&world.mailbox.sent, n < bounds.arrive ? n + 1 : n | kClosed, view);
+  machine.memory.tell(&world.inbox.sent, n < bounds.sent ? n + 1 : n | kClosed, view);
 }
 bool can_send() {
-  return !(now(world.mailbox.sent) & (kClosed | kStopSent)) && bounds.arrive &&
-         (sent() == bounds.arrive || sent() - now(world.mailbox.taken) < bounds.mailbox);
+  return !(now(world.inbox.sent) & (kClosed | kStopSent)) && bounds.sent &&
+         (sent() == bounds.sent || sent() - now(world.inbox.taken) < bounds.inbox);
 }
 
 // The host provides memory for a growth, or says that there is none. Or it sends an item. Or it asks for a stop: a timeout, or Ctrl-C; what is
@@ -420,7 +420,7 @@ bool can_send() {
 bool outside() {
   const uint64_t growths_granted = now(world.counters.growths_granted);
   const bool asked = now(world.counters.growths_requested) > growths_granted;
-  const unsigned stops = now(world.stops) > 0 && !(bounds.mailed && now(world.mailbox.sent) & kClosed), sends = can_send();
+  const unsigned stops = now(world.stops) > 0 && !(bounds.stops_sent && now(world.inbox.sent) & kClosed), sends = can_send();
   if (!asked && !stops && !sends) return false;
   const unsigned way = pick((asked ? 2 : 0) + stops + sends); // memory comes in blocks: it may suffice for several growths
   if (sends && way == (asked ? 2 : 0) + stops) return send(), true;
@@ -432,9 +432,9 @@ bool outside() {
     return true;
   }
   set(world.stops, now(world.stops) - 1);
-  if (bounds.mailed) {
-    model::View view = machine.memory.told_with(&world.mailbox.sent);
-    machine.memory.tell(&world.mailbox.sent, now(world.mailbox.sent) | kStopSent, view);
+  if (bounds.stops_sent) {
+    model::View view = machine.memory.told_with(&world.inbox.sent);
+    machine.memory.tell(&world.inbox.sent, now(world.inbox.sent) | kStopSent, view);
     return true;
   }
   if (bounds.timed) return set(late, 1), true;
@@ -459,8 +459,8 @@ bool host() {
   if (bounds.between && (stops ? calls < levels : calls != levels)) fail("the function between rounds was not called after each round");
   set(world.calls, 0);
   const uint64_t growths = growths_of(now(world.counters.tail));
-  if (bounds.arrive && (sent() != bounds.arrive || now(world.mailbox.taken) != sent() || !(now(world.counters.mail) & kMailHeld)))
-    fail("the mailbox is not as it is when all was taken");
+  if (bounds.sent && (sent() != bounds.sent || now(world.inbox.taken) != sent() || !(now(world.counters.inbox) & kInboxHeld)))
+    fail("the inbox is not as it is when all was taken");
   for_slots([](auto &slot) {
     if (sequence_in(slot) % 2) model::fail("an item was left");
   });
@@ -497,9 +497,9 @@ int main(int count, char **arguments) {
   // What nobody writes in this model, or nobody reads, is no step.
   name(c.head, "head"), name(c.tail, "tail"), name(c.finished, "finished"), name(c.gone[0], "gone");
   name(c.stop, "stop", bounds.capacity >= kNodes && !bounds.stops && !bounds.fails && !bounds.halts && !bounds.ends && (!bounds.buckets || bounds.blocks >= kNodes)), name(c.spilled, "spilled"), name(c.first_left, "first_left"), name(c.quiescent, "quiescent", bounds.aside == 0);
-  name(c.untracked, "untracked", !bounds.nested && !bounds.arrive && !bounds.buckets), name(c.splits_open, "splits_open", !bounds.nested);
-  name(c.mail, "mail", !bounds.arrive, false, true), name(world.mailbox.sent, "sent", !bounds.arrive), name(world.mailbox.taken, "taken", !bounds.arrive);
-  for (unsigned i = 0; i < bounds.mailbox; ++i) name(world.mailbox.items[i], "mail item " + std::to_string(i), !bounds.arrive);
+  name(c.untracked, "untracked", !bounds.nested && !bounds.sent && !bounds.buckets), name(c.splits_open, "splits_open", !bounds.nested);
+  name(c.inbox, "inbox", !bounds.sent, false, true), name(world.inbox.sent, "sent", !bounds.sent), name(world.inbox.taken, "taken", !bounds.sent);
+  for (unsigned i = 0; i < bounds.inbox; ++i) name(world.inbox.items[i], "inbox item " + std::to_string(i), !bounds.sent);
   name(c.arrived, "arrived", !bounds.barrier), name(c.phase, "phase", !bounds.barrier), name(c.round_end, "round_end", !bounds.barrier);
   name(c.claims[0], "claims", true), name(c.ran, "ran", !bounds.report || !bounds.weak), name(c.pushed, "pushed", !bounds.report || !bounds.weak), name(c.rounds, "rounds", true), name(c.mode, "mode", true);
   name(c.sampled, "sampled", true), name(c.failures, "failures", !bounds.fails), name(c.failure.failed, "failure", !bounds.fails);
@@ -531,7 +531,7 @@ int main(int count, char **arguments) {
   set(world.size, bounds.capacity);
   provide(seeds(), true);
   set(world.first_end, now(world.counters.tail));
-  if (bounds.arrive) set_mail(0);
+  if (bounds.sent) set_inbox(0);
   set(world.launches, bounds.launches);
   set(world.stops, bounds.stops);
   return model::explore();

@@ -27,7 +27,7 @@ struct Device {
 };
 struct World {
   Device device[kMostDevices];
-  uint64_t arrivals = 0; // workers that have asked for their number, by which they belong to a device
+  uint64_t numbered = 0; // workers that have asked for their number, by which they belong to a device
   uint64_t ran[kMostNodes]{}, written[kMostNodes]{};
   uint64_t aside[kMostNodes]{}, calls = 0; // tasks that the function between rounds is to push, and its calls
   uint64_t stops = 0, halted = 0; // that the host still asks for; 1: a task has stopped the launch
@@ -171,7 +171,7 @@ bool recover() {
   }
   if (room) provide_all(pending, true);
   if (room) begin_round(of_level);
-  set(world.arrivals, 0);
+  set(world.numbered, 0);
   return room;
 }
 
@@ -186,7 +186,7 @@ void body(unsigned thread) {
   PeerWorker &worker = *reinterpret_cast<PeerWorker *>(machine.scratch);
   Table table;
   if (!worker.begun) {
-    worker.device = fetch_add(&world.arrivals, 1) % bounds.devices;
+    worker.device = fetch_add(&world.numbered, 1) % bounds.devices;
     worker.begin(peers(table, unsigned(worker.device)));
     commit();
   }
@@ -315,7 +315,7 @@ int main(int count, char **arguments) {
     name(its.size, "size" + of, true);
     if (bounds.buckets && !its.far.name_words(c.far, of, name)) return std::puts("the model has too little memory for far items"), 2;
   }
-  name(world.arrivals, "arrivals");
+  name(world.numbered, "numbered");
   for (auto &word : world.ran) name(word, "ran", true);
   for (auto &word : world.written) name(word, "written");
   for (auto &word : world.aside) name(word, "aside", !bounds.between);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from model.source import Change
 
-in_queue = in_ring = in_worker = in_share = in_mailbox = in_peers = Change
+in_queue = in_ring = in_worker = in_share = in_inbox = in_peers = Change
 
 EARLY, STUCK, LOST, TWICE = "leaves early", "no way leads to the end", "was lost", "ran twice"
 BEYOND, NO_REPORT = "beyond the end of an array", "the report is not complete"
@@ -420,49 +420,49 @@ BROKEN = {
         found=STUCK,
     ),
     # Items from the host.
-    "an open mailbox is unfinished": Rule(
-        in_mailbox(r"delivery\.last = sent & kClosed && ", "delivery.last = "), caught_in="arrivals", found=EARLY
+    "an open inbox is unfinished": Rule(
+        in_inbox(r"delivery\.last = sent & kClosed && ", "delivery.last = "), caught_in="inbox", found=EARLY
     ),
-    "a closed mailbox is unfinished until it is empty": Rule(
-        in_mailbox(r"delivery\.last = sent & kClosed && delivery\.count == there;", "delivery.last = (sent & kClosed) != 0;"),
-        caught_in="arrivals, several at once",
+    "a closed inbox is unfinished until it is empty": Rule(
+        in_inbox(r"delivery\.last = sent & kClosed && delivery\.count == there;", "delivery.last = (sent & kClosed) != 0;"),
+        caught_in="inbox, several at once",
         found=EARLY,
     ),
-    "its items are counted before it is finished": Rule(
-        in_mailbox(
+    "items of an inbox are counted before it is finished": Rule(
+        in_inbox(
             r"if \(delivery\.count\) delivery\.tail = ",
             r"if (sent & kClosed && delivery.count == there) queue.finish(1); \g<0>",
         ),
-        in_mailbox(r"if \(delivery\.last\) queue\.finish\(1\);", "if (delivery.last) {}"),
-        caught_in="arrivals",
+        in_inbox(r"if \(delivery\.last\) queue\.finish\(1\);", "if (delivery.last) {}"),
+        caught_in="inbox",
         found=EARLY,
     ),
-    "it is finished once": Rule(
-        in_mailbox(r"if \(delivery\.last\) queue\.finish\(1\);(.*?)\n\s*else ", r"if (delivery.last) queue.finish(1);\1\n"),
-        caught_in="arrivals",
+    "an inbox is finished once": Rule(
+        in_inbox(r"if \(delivery\.last\) queue\.finish\(1\);(.*?)\n\s*else ", r"if (delivery.last) queue.finish(1);\1\n"),
+        caught_in="inbox",
         found=EARLY,
     ),
-    "one worker has the mailbox": Rule(
-        in_mailbox(
-            r"!compare_exchange\(&counters->mail, mail, mail \| kMailHeld\)",
-            "(store(&counters->mail, mail | kMailHeld), false)",
+    "one worker has the inbox": Rule(
+        in_inbox(
+            r"!compare_exchange\(&counters->inbox, state, state \| kInboxHeld\)",
+            "(store(&counters->inbox, state | kInboxHeld), false)",
         ),
-        caught_in="arrivals",
+        caught_in="inbox",
     ),
-    "places are free when their items were read": Rule(
-        in_mailbox(
+    "places of an inbox are free when their items were read": Rule(
+        in_inbox(
             r"if \(delivery\.count\) delivery\.tail = ",
-            r"if (delivery.count) store_system(&mailbox->taken, delivery.first + delivery.count); \g<0>",
+            r"if (delivery.count) store_system(&inbox->taken, delivery.first + delivery.count); \g<0>",
         ),
-        caught_in="arrivals",
+        caught_in="inbox",
     ),
-    "a stale look finds nothing": Rule(
-        in_mailbox(r"items > delivery\.first \? items - delivery\.first : 0", "items - delivery.first"),
-        caught_in="weak, arrivals",
+    "a stale look at the inbox finds nothing": Rule(
+        in_inbox(r"items > delivery\.first \? items - delivery\.first : 0", "items - delivery.first"),
+        caught_in="weak, inbox",
     ),
-    "a stop in the mailbox reaches the workers": Rule(
-        in_mailbox(r"if \(sent & kStopSent\) set_bits\(&counters->stop, kStopAsked\);", ""),
-        caught_in="arrivals, stopped through the mailbox",
+    "a stop in the inbox reaches the workers": Rule(
+        in_inbox(r"if \(sent & kStopSent\) set_bits\(&counters->stop, kStopAsked\);", ""),
+        caught_in="inbox, stops sent",
         found=STUCK,
     ),
     # Far items.
@@ -560,10 +560,10 @@ BROKEN = {
         caught_in="far items, idle",
     ),
     # Memory order.
-    "fence behind a look at the mailbox": Rule(
-        in_mailbox(r"fence_system\(\);(\s*if \(sent & kStopSent\))", r"\1"),
-        in_mailbox(r"fence\(\);\s*// as each thread that publishes needs one", ""),  # in the model the same thread
-        caught_in="weak, arrivals",
+    "fence behind a look at the inbox": Rule(
+        in_inbox(r"fence_system\(\);(\s*if \(sent & kStopSent\))", r"\1"),
+        in_inbox(r"fence\(\);\s*// as each thread that publishes needs one", ""),  # in the model the same thread
+        caught_in="weak, inbox",
         found="does not see",
     ),
     "fence between put and commit": Rule(in_queue(r"slot\.put\(item\);\s*fence\(\);", "slot.put(item);"), caught_in="weak"),

@@ -802,7 +802,7 @@ HOST = {
         "untracked is not reset",
         "tickets_of(counters.tail);\n  counters.untracked = 0;",
         "tickets_of(counters.tail);",
-        "equivalent: the last block resets it, and on the CPU only a mailbox counts there, behind which take_in does",
+        "equivalent: the last block resets it, and on the CPU only an inbox counts there, behind which drain_inbox does",
     ),
     "C23": Mutant(
         "host/queue_storage.cpp",
@@ -1201,60 +1201,64 @@ KEPT = {
     "Y09": Mutant("host/kept_ranges.h", "one is handed out twice", "      ranges.erase(ranges.begin() + std::ptrdiff_t(i));\n"),
 }
 
-MAIL, BOX, STARTED = "protocol/mailbox.cuh", "host/mailbox.cpp", "host/launch.cpp"
-MAILBOX = {
-    "M01": Mutant(MAIL, "an open mailbox is finished", "delivery.last = sent & kClosed && ", "delivery.last = "),
-    "M02": Mutant(MAIL, "a mailbox with items is finished", " && delivery.count == there;", ";"),
-    "M03": Mutant(MAIL, "two workers have the mailbox", "if (mail & kMailHeld || ", "if ("),
-    "M04": Mutant(MAIL, "places are not given back", "store_system(&mailbox->taken, delivery.first + delivery.count);"),
+INBOX, HOST_INBOX, STARTED = "protocol/inbox.cuh", "host/inbox.cpp", "host/launch.cpp"
+INBOX_MUTANTS = {
+    "M01": Mutant(INBOX, "an open inbox is finished", "delivery.last = sent & kClosed && ", "delivery.last = "),
+    "M02": Mutant(INBOX, "an inbox with items is finished", " && delivery.count == there;", ";"),
+    "M03": Mutant(INBOX, "two workers have the inbox", "if (state & kInboxHeld || ", "if ("),
+    "M04": Mutant(INBOX, "places are not given back", "store_system(&inbox->taken, delivery.first + delivery.count);"),
     "M05": Mutant(
-        MAIL, "an older look finds items", "items > delivery.first ? items - delivery.first : 0", "items - delivery.first"
+        INBOX, "an older look finds items", "items > delivery.first ? items - delivery.first : 0", "items - delivery.first"
     ),
-    "M06": Mutant(MAIL, "an item again and again", "(delivery.first + i) % kMailboxItems", "delivery.first % kMailboxItems"),
+    "M06": Mutant(INBOX, "an item again and again", "(delivery.first + i) % kInboxItems", "delivery.first % kInboxItems"),
     "M07": Mutant(
-        MAIL, "the mailbox is kept", "else store(&queue.counters->mail", "else if (delivery.count) store(&queue.counters->mail"
+        INBOX, "the inbox is kept", "else store(&queue.counters->inbox", "else if (delivery.count) store(&queue.counters->inbox"
     ),
     "M08": Mutant(
-        MAIL,
+        INBOX,
         "a ring is filled",
         "(ring.size + 1) / 2",
         "ring.size",
         SAME + "what finds its slot occupied is spilled, and the launch goes on",
     ),
     "M09": Mutant(
-        MAIL,
+        INBOX,
         "a slot is not looked at",
         "ring.first_generation(last) || ",
         "true || ",
         SAME + "what finds its slot occupied is spilled, and the launch goes on",
     ),
-    "M10": Mutant(BOX, "closing is not told", "asked |= kClosed;"),
-    "M11": Mutant(BOX, "a closed mailbox takes items", "if (asked & kClosed) throw", "if (false) throw"),
-    "M12": Mutant(BOX, "a mailbox takes items after its end", "if (state == State::kEnded) throw", "if (false) throw"),
-    "M13": Mutant(BOX, "items are overwritten", "kMailboxItems - (sent - load_system(&memory.ring->taken))", "kMailboxItems"),
-    "M14": Mutant(BOX, "items are not told", "sent += some;\n  tell();", "sent += some;"),
-    "M15": Mutant(BOX, "what was taken is left too", "taken = load_system(&memory.ring->taken);", "taken = 0;"),
-    "M16": Mutant(BOX, "a launch without the queue has begun", "&& !begun) throw", "&& false) throw"),
-    "M17": Mutant(STARTED, "a recovery forgets what was taken", "mail = counters.mail;"),
-    "M18": Mutant(STARTED, "a mailbox does not count", "counters.untracked = !(mail & kMailHeld);", "counters.untracked = 0;"),
-    "M19": Mutant("host/launch.cpp", "the rest is dropped", "mailbox->take_rest(&storage.overflow);", ""),
-    "M20": Mutant(STARTED, "nobody learns of the begin", "launch.mailbox->begin();"),
-    "M21": Mutant(STARTED, "nobody learns of the end", "if (mailbox) mailbox->end();"),
-    "M22": Mutant(STARTED, "a stopped mailbox goes on counting", "storage.counters.untracked = 0;"),
+    "M10": Mutant(HOST_INBOX, "closing is not told", "asked |= kClosed;"),
+    "M11": Mutant(HOST_INBOX, "a closed inbox takes items", "if (asked & kClosed) throw", "if (false) throw"),
+    "M12": Mutant(HOST_INBOX, "an inbox takes items after its end", "if (state == State::kEnded) throw", "if (false) throw"),
+    "M13": Mutant(
+        HOST_INBOX, "items are overwritten", "kInboxItems - (sent - load_system(&memory.ring->taken))", "kInboxItems"
+    ),
+    "M14": Mutant(HOST_INBOX, "items are not told", "sent += some;\n  tell();", "sent += some;"),
+    "M15": Mutant(HOST_INBOX, "what was taken is left too", "taken = load_system(&memory.ring->taken);", "taken = 0;"),
+    "M16": Mutant(HOST_INBOX, "a launch without the queue has begun", "&& !begun) throw", "&& false) throw"),
+    "M17": Mutant(STARTED, "a recovery forgets what was taken", "inbox_state = counters.inbox;"),
+    "M18": Mutant(
+        STARTED, "an inbox does not count", "counters.untracked = !(inbox_state & kInboxHeld);", "counters.untracked = 0;"
+    ),
+    "M19": Mutant("host/launch.cpp", "the rest is dropped", "inbox->take_rest(&storage.overflow);", ""),
+    "M20": Mutant(STARTED, "nobody learns of the begin", "launch.inbox->begin();"),
+    "M21": Mutant(STARTED, "nobody learns of the end", "if (inbox) inbox->end();"),
+    "M22": Mutant(STARTED, "a stopped inbox goes on counting", "storage.counters.untracked = 0;"),
     "M23": Mutant(
         "host/recovery.cpp",
         "what exceeds the queue is dropped",
         "found.behind) behind.insert(behind.end(), its.item, its.item + item_bytes);",
         "found.behind) (void)its;",
     ),
-    "M24": Mutant("host/stop_monitor.h", "a mailbox stops nothing", "mailbox && mailbox->stop_asked", "false"),
-    "M25": Mutant("cpu/worker.h", "idle workers do not look", "if (launch.mailbox) take_mail();"),
+    "M24": Mutant("host/stop_monitor.h", "an inbox stops nothing", "inbox && inbox->stop_asked", "false"),
+    "M25": Mutant("cpu/worker.h", "idle workers do not look", "if (launch.inbox) take_from_inbox();"),
     "M26": Mutant(
-        "cpu/worker.h", "busy workers do not look", "if (launch.mailbox && ++steps % kStepsBetweenLooks == 0) take_mail();"
+        "cpu/worker.h", "busy workers do not look", "if (launch.inbox && ++steps % kStepsBetweenLooks == 0) take_from_inbox();"
     ),
-    "M27": Mutant("device/arrivals.cuh", "nothing is delivered too", "if (delivery.count == 0) return;"),
-    "M28": Mutant(MAIL, "a stop is not read", "if (sent & kStopSent) set_bits(&counters->stop, kStopAsked);"),
-    "M29": Mutant(BOX, "a stop is not told", "asked |= kStopSent;"),
+    "M27": Mutant("device/inbox.cuh", "nothing is delivered too", "if (delivery.count == 0) return;"),
+    "M28": Mutant(INBOX, "a stop is not read", "if (sent & kStopSent) set_bits(&counters->stop, kStopAsked);"),
+    "M29": Mutant(HOST_INBOX, "a stop is not told", "asked |= kStopSent;"),
 }
 
 FAR = {
@@ -1702,7 +1706,7 @@ MUTANTS = {
     **CPU,
     **THREADS,
     **KEPT,
-    **MAILBOX,
+    **INBOX_MUTANTS,
     **FAR,
     **KINDS,
     **OTHERS,

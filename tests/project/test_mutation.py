@@ -22,14 +22,14 @@ def test_there_are_faults_in_every_part_of_the_protocol():
     protocol = {file.name for file in (CSRC / "protocol").iterdir()} - {"kernel_params.h", "tuning.h", "link_constants.cuh"}
     layers = "push_buffer", "termination", "host_report", "bsp_rounds", "load_balance", "work_sharing"
     device = {
-        f"{name}.cuh" for name in ("group", "group_worker", "thread_worker", "worker_state", "arrivals", "far_work", *layers)
+        f"{name}.cuh" for name in ("group", "group_worker", "thread_worker", "worker_state", "inbox", "far_work", *layers)
     }
     host = {
         f"host/{name}"
         for name in ("kinds.cpp", "launch.cpp", "queue.cpp", "queue_storage.cpp", "recovery.cpp", "in_place_recovery.h")
     }
-    host |= {"host/fork_safe_mutex.h", "host/kept_ranges.h", "host/stop_monitor.h", "host/mailbox.cpp", "host/prioritized.cpp"}
-    host |= {"host/receivers.cpp", "host/peers.cpp", "host/process_group.cpp"}
+    host |= {"host/fork_safe_mutex.h", "host/kept_ranges.h", "host/stop_monitor.h", "host/inbox.cpp", "host/prioritized.cpp"}
+    host |= {"host/receivers.cpp", "host/peers.cpp", "host/process_group.cpp", "host/far_memory.cpp"}
     cpu = {
         f"cpu/{name}"
         for name in (

@@ -499,7 +499,7 @@ def test_loops_of_different_groups_are_refused(device):
         queue.launch_cta((by_four, by_one), out)
 
 
-def test_items_of_each_kind_arrive(device, worker):
+def test_items_of_each_kind_come_from_the_host(device, worker):
     """Roots reach their tasks while workers run."""
     forest = forest_on_host(3000, 30)
     there, counts = on_device(forest, device)

@@ -17,8 +17,8 @@ from ..bfs.tasks import pays_to_follow
 from ..launch_sequence import LaunchSequence
 from ..over_devices import by_owner, first_of_ranges, launches_over, number_of, zero_at
 from .distances import BUCKETS, distance_dtype, pays_to_order, suit_delta, unreached_of
-from .narrow_first import find_narrow_first, sources_with_distance, task_for
 from .tasks import widen_distances
+from .try_32bit_first import sources_with_distance, task_for, try_32bit_first
 
 __all__ = ["sssp_over"]
 
@@ -54,6 +54,6 @@ def sssp_over(
         launches.launch(items, _widen, n, unsafe, narrow, wide, unreached_of(kind), safe)
         return not unsafe[0], wide, launches
 
-    distance, searches = find_narrow_first(kind, parts.weights, check_cutoff(cutoff), relax_all, widen)
+    distance, searches = try_32bit_first(kind, parts.weights, check_cutoff(cutoff), relax_all, widen)
     first = searches[0].total()
     return distance, LaunchStats.total([run for each in searches for run in each.runs], task=first.task, like=first)

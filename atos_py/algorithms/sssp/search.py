@@ -14,8 +14,8 @@ from ...operators.ranges import mixed_item_dtype, range_items
 from ..bfs.api import zero_at
 from ..launch_sequence import LaunchSequence
 from .distances import unreached_of
-from .narrow_first import find_narrow_first, sources_with_distance, task_for
 from .tasks import widen_distances
+from .try_32bit_first import sources_with_distance, task_for, try_32bit_first
 
 __all__ = ["find_distances"]
 
@@ -50,4 +50,4 @@ def find_distances(
         are_safe = not launches.sums(widen_distances, n, narrow, wide, unreached_of(kind), safe)[0]
         return are_safe, wide, launches
 
-    return find_narrow_first(kind, graph.weights, cutoff, relax_all, widen)
+    return try_32bit_first(kind, graph.weights, cutoff, relax_all, widen)

@@ -135,7 +135,7 @@ def _compile(spec: ProgramSpec, program: Program, cc: tuple[int, int], checks: C
                 export(f"atos_task_{role}", function_entry(dispatcher), types.void, worker, program.arguments)
     texts = [str(module) for module in modules.values()]
     uses_rounds = asks_for_round(texts)
-    of_launch = {"has_mailbox": spec.mailbox, "has_peers": spec.peers, "has_counters": spec.counters}
+    of_launch = {"has_inbox": spec.inbox, "has_peers": spec.peers, "has_counters": spec.counters}
     rest = _constants_and_stubs(program, uses_rounds, asks_for_pending(texts), of_launch)
     define_regions(rest, texts)
     modules[id(rest)] = rest

@@ -1,7 +1,7 @@
 // A libcuda.so.1 for machines without a GPU: its memory is the host's, and it notes what it is called for. It runs the kernels
 // that the core itself brings; any other takes every item of a queue of 4-byte items, and pushes none. FAKE_GPUS, FAKE_BYTES,
 // FAKE_POOLS and FAKE_MANAGED say what GPUs there are; with FAKE_SPILLED that kernel first stops with one item in the spill
-// area. With a mailbox it goes on until that is closed or has a stop, and calls that would wait for it are noted as such. With
+// area. With an inbox it goes on until that is closed or has a stop, and calls that would wait for it are noted as such. With
 // FAKE_SLOW_LOADS a module is loaded after it only, and streams wait for that. With FAKE_ENDLESS that kernel takes no item, and
 // goes on until there is a stop or its time limit is over; with FAKE_ASKS it waits for fake_go(), and then for a growth.
 // FAKE_LINKED says whether GPUs reach each other's memory; in a launch over several of them, that kernel also says that all has
@@ -22,7 +22,7 @@
 
 #include "protocol/counters.h"
 #include "protocol/kernel_params.h"
-#include "protocol/mailbox.cuh"
+#include "protocol/inbox.cuh"
 
 namespace {
 
@@ -446,9 +446,9 @@ int run_later(const atos::Launch &launch, Stream stream, void (*wait)(const atos
 }
 
 void wait_until_closed(const atos::Launch &launch) {
-  const auto &mailbox = *static_cast<atos::Mailbox *>(launch.mailbox);
+  const auto &inbox = *static_cast<atos::Inbox *>(launch.inbox);
   uint64_t sent;
-  while (!((sent = atos::load_system(&mailbox.sent)) & (atos::kClosed | atos::kStopSent))) std::this_thread::yield();
+  while (!((sent = atos::load_system(&inbox.sent)) & (atos::kClosed | atos::kStopSent))) std::this_thread::yield();
   if (sent & atos::kStopSent) static_cast<atos::Counters *>(launch.counters)->stop |= atos::kStopAsked;
 }
 
@@ -482,7 +482,7 @@ int cuLaunchKernel(void *function, unsigned blocks, unsigned, unsigned, unsigned
   note("launch " + name);
   if (name.rfind("store", 0)) {
     const atos::Launch &launch = *static_cast<atos::Launch *>(parameters[0]);
-    if (launch.mailbox) return run_later(launch, stream, wait_until_closed);
+    if (launch.inbox) return run_later(launch, stream, wait_until_closed);
     if (endless || number("FAKE_ENDLESS", 0)) return run_later(launch, stream, wait_until_stopped);
     return number("FAKE_ASKS", 0) ? run_later(launch, stream, wait_for_growth) : run_all(launch);
   }

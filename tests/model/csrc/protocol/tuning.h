@@ -10,7 +10,7 @@ inline const unsigned &kBacklogPerWorker = model::bounds.backlog;
 inline const unsigned &kMostLocalSteps = model::bounds.steps, &kMostStalledSteps = model::bounds.steps;
 constexpr uint64_t kBlockItems = 2, kLeastChunk = 1, kFarChunk = 2, kBucketsToAdapt = 1, kFewItems = 1, kOpenedBatches = 1;
 constexpr uint32_t kThinPart = 4, kStrip = 1;
-inline const unsigned &kMailboxItems = model::bounds.mailbox;
+inline const unsigned &kInboxItems = model::bounds.inbox;
 constexpr unsigned kStepsBetweenLooks = 64, kPollsBeforeEndTest = 1, kPollNanoseconds = 0, kMostTries = 1 << 17;
 inline const unsigned &kFew = model::bounds.few;
 inline const unsigned &kLong = model::bounds.long_from;

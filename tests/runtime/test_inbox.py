@@ -26,7 +26,7 @@ from atos_py.errors import (
     UnsupportedTypeError,
 )
 
-ROOM = 1 << 15  # items in a mailbox
+ROOM = 1 << 15  # items in an inbox
 
 
 @atos.task
@@ -50,8 +50,8 @@ def counted(device) -> tuple[atos.Queue, atos.Array]:
 
 
 @pytest.mark.parametrize("dtype", TASKS)
-def test_what_arrives_runs_with_all_that_it_pushes(device, worker, dtype):
-    """Trees whose roots arrive one by one and in large pieces, through a queue that has to grow for them."""
+def test_what_is_sent_runs_with_all_that_it_pushes(device, worker, dtype):
+    """Trees whose roots are sent one by one and in large pieces, through a queue that has to grow for them."""
     roots = 3000
     forest = forest_on_host(20_000, roots, most=3)
     there, counts = on_device(forest, device)
@@ -69,7 +69,7 @@ def test_what_arrives_runs_with_all_that_it_pushes(device, worker, dtype):
     assert (stats.schedule, stats.worker) == ("persistent, relaxed", worker)
 
 
-def test_more_than_the_mailbox_holds(counted):
+def test_more_than_the_inbox_holds(counted):
     queue, counts = counted
     with queue.start(count, counts) as run:
         run.push(np.arange(len(counts)))
@@ -107,7 +107,7 @@ def test_items_run_before_the_run_is_closed(counted):
 
 @pytest.mark.parametrize("keep", [1, 64])
 def test_busy_workers_look_too(device, worker, keep):
-    """All workers have items again and again; what arrives ends that."""
+    """All workers have items again and again; what is sent ends that."""
 
     def until(worker, v, counts):
         if worker.rank == 0:
@@ -134,7 +134,7 @@ def test_a_run_may_have_nothing_to_do(device):
     assert queue.start(again).stop() is None
 
 
-def test_idle_functions_run_while_nothing_arrives(device):
+def test_idle_functions_run_while_nothing_is_sent(device):
     def wait(worker, counts):
         if worker.rank == 0 and atos.atomic_add(counts, 0, 1) == 5:
             worker.push(2)
@@ -149,7 +149,7 @@ def test_idle_functions_run_while_nothing_arrives(device):
 
 
 def test_queues_at_their_limit_take_what_they_can(device):
-    """What arrives neither fills nor grows a queue."""
+    """What is sent neither fills nor grows a queue."""
     counts = atos.zeros(5000, dtype=np.int32, device=device)
     queue = atos.Queue(64, max_capacity=64, device=device)
     with queue.start(count, counts, num_blocks=2) as run:
@@ -158,7 +158,7 @@ def test_queues_at_their_limit_take_what_they_can(device):
     assert queue.capacity == 64
 
 
-def test_nothing_arrives_twice_where_a_full_queue_moves(device, worker):
+def test_nothing_runs_twice_where_a_full_queue_moves(device, worker):
     """Workers stop for a full ring that no second one may follow; the host moves it and starts them again."""
 
     def add(worker, v, counts):

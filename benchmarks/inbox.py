@@ -1,6 +1,6 @@
 """Print how long it takes to send items to workers that run, and until idle workers have them.
 
-python benchmarks/arrivals.py --device cuda
+python benchmarks/inbox.py --device cuda
 
 On a GPU the host cannot see at once that a task has run: there "taken" is the time from before the push until the host sees
 that its items lie in the slots for which idle workers wait, two trips over the bus. On the CPU "run" is the time until it sees

@@ -15,12 +15,12 @@ from ..launch_sequence import LaunchSequence
 from .distances import distance_limit, unreached_of
 from .tasks import relax, relax_along, relax_by_arrival
 
-__all__ = ["find_narrow_first", "sources_with_distance", "task_for"]
+__all__ = ["sources_with_distance", "task_for", "try_32bit_first"]
 
 _NARROW = np.dtype(np.uint32)
 
 
-def find_narrow_first(
+def try_32bit_first(
     kind: np.dtype[Any],
     weights: Array | None,
     cutoff: int | float | None,

@@ -1,65 +1,65 @@
-// Items that the host sends through a mailbox while workers run.
+// Items that the host sends through an inbox while workers run.
 #include <thread>
 #include <unistd.h>
 
-#include "host/mailbox.h"
-#include "protocol/mailbox.cuh"
+#include "host/inbox.h"
+#include "protocol/inbox.cuh"
 #include "tree.h"
 
 namespace {
 
-struct Box {
-  atos_mailbox *handle = nullptr;
-  explicit Box(uint32_t item_bytes) {
-    CHECK(atos_mailbox_create(ATOS_CPU, item_bytes, &handle) == ATOS_OK, "%s", atos_message());
+struct HostInbox {
+  atos_inbox *handle = nullptr;
+  explicit HostInbox(uint32_t item_bytes) {
+    CHECK(atos_inbox_create(ATOS_CPU, item_bytes, &handle) == ATOS_OK, "%s", atos_message());
   }
-  Box(const Box &) = delete;
-  ~Box() { atos_mailbox_destroy(handle); }
+  HostInbox(const HostInbox &) = delete;
+  ~HostInbox() { atos_inbox_destroy(handle); }
 
   void wait_until_begun() {
     atos_status status;
-    while ((status = atos_mailbox_begun(handle)) == ATOS_HELD) {}
+    while ((status = atos_inbox_begun(handle)) == ATOS_HELD) {}
     CHECK(status == ATOS_OK, "%s", atos_message());
   }
   template <class T> void push(const std::vector<T> &items) {
     for (uint64_t done = 0, some; done < items.size(); done += some) {
-      const atos_status status = atos_mailbox_push(handle, &items[done], items.size() - done, &some);
+      const atos_status status = atos_inbox_push(handle, &items[done], items.size() - done, &some);
       CHECK(status == ATOS_OK || (status == ATOS_HELD && some == 0), "%s", atos_message());
     }
   }
-  void close() { CHECK(atos_mailbox_close(handle) == ATOS_OK, "%s", atos_message()); }
+  void close() { CHECK(atos_inbox_close(handle) == ATOS_OK, "%s", atos_message()); }
 };
 
-atos_launch with_mailbox(const Box &box, uint32_t fetch, uint32_t blocks, bool idle = false) {
+atos_launch with_inbox(const HostInbox &inbox, uint32_t fetch, uint32_t blocks, bool idle = false) {
   atos_launch launch = schedule(true, false, fetch, blocks, idle);
-  launch.mailbox = box.handle;
+  launch.inbox = inbox.handle;
   return launch;
 }
 
-// As many trees as nodes of one, whose roots come from two threads, some of them in pieces larger than a mailbox.
-template <class T> void what_arrives_runs(uint64_t capacity) {
+// As many trees as nodes of one, whose roots come from two threads, some of them in pieces larger than an inbox.
+template <class T> void what_is_sent_runs(uint64_t capacity) {
   const Tree tree(5, 5, 3);
   for (const uint32_t blocks : {1u, 3u}) {
     Work work(tree);
     Launcher<T> launcher(capacity);
     CHECK(atos_queue_limit(launcher.queue, 0) == ATOS_OK, "%s", atos_message());
-    Box box(sizeof(T));
+    HostInbox inbox(sizeof(T));
     atos_stats stats;
     std::thread workers([&] {
-      const atos_status status = launcher.launch(work, with_mailbox(box, 8, blocks, true), &stats);
+      const atos_status status = launcher.launch(work, with_inbox(inbox, 8, blocks, true), &stats);
       CHECK(status == ATOS_OK, "%s", atos_message());
     });
-    box.wait_until_begun();
-    std::vector<std::thread> senders;
+    inbox.wait_until_begun();
+    std::vector<std::thread> threads;
     for (const size_t piece : {1, 40000})
-      senders.emplace_back([&box, piece] {
+      threads.emplace_back([&inbox, piece] {
         for (size_t sent = 0; sent < 40000; sent += piece) {
           if (piece == 1 && sent == 500) return;
-          box.push(std::vector<T>(piece, encode<T>(0)));
+          inbox.push(std::vector<T>(piece, encode<T>(0)));
         }
       });
-    for (std::thread &sender : senders) sender.join();
-    box.close();
+    for (std::thread &thread : threads) thread.join();
+    inbox.close();
     workers.join();
     CHECK(stats.tasks_run == 40500 * tree.nodes, "%" PRIu64 " tasks", stats.tasks_run);
     for (uint64_t v = 0; v < tree.nodes; ++v)
@@ -68,10 +68,10 @@ template <class T> void what_arrives_runs(uint64_t capacity) {
   }
 }
 
-TEST(what_arrives_runs_with_4_bytes) { what_arrives_runs<uint32_t>(10000); }
-TEST(what_arrives_runs_with_8_bytes) { what_arrives_runs<uint64_t>(100); }
-TEST(what_arrives_runs_with_16_bytes) { what_arrives_runs<Pair>(3); }
-TEST(what_arrives_runs_with_32_bytes) { what_arrives_runs<Large>(1000); }
+TEST(what_is_sent_runs_with_4_bytes) { what_is_sent_runs<uint32_t>(10000); }
+TEST(what_is_sent_runs_with_8_bytes) { what_is_sent_runs<uint64_t>(100); }
+TEST(what_is_sent_runs_with_16_bytes) { what_is_sent_runs<Pair>(3); }
+TEST(what_is_sent_runs_with_32_bytes) { what_is_sent_runs<Large>(1000); }
 
 std::vector<uint64_t> handed_over; // plain memory
 
@@ -83,23 +83,23 @@ void read_memory(atos_cpu_worker *, const void *items, int64_t n, const void *) 
 }
 
 // A task sees what its sender wrote before, and the caller what tasks wrote, also where nothing else orders them.
-TEST(a_mailbox_hands_memory_over) {
+TEST(an_inbox_hands_memory_over) {
   handed_over.assign(3000, 0);
   Program program(read_memory, nullptr);
   Launcher<uint32_t> launcher(5000);
-  Box box(4);
+  HostInbox inbox(4);
   std::thread workers([&] {
-    const atos_launch launch = with_mailbox(box, 4, 2);
+    const atos_launch launch = with_inbox(inbox, 4, 2);
     atos_stats stats;
     CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_OK, "%s", atos_message());
     CHECK(stats.tasks_run == handed_over.size(), "%" PRIu64 " tasks", stats.tasks_run);
   });
-  box.wait_until_begun();
+  inbox.wait_until_begun();
   for (uint32_t v = 0; v < handed_over.size(); ++v) {
     handed_over[v] = v + 1;
-    box.push(std::vector<uint32_t>{v});
+    inbox.push(std::vector<uint32_t>{v});
   }
-  box.close();
+  inbox.close();
   workers.join();
 }
 
@@ -115,19 +115,19 @@ TEST(what_nobody_took_is_in_the_queue) {
   for (const uint64_t most : {10, 10000}) {
     Launcher<uint32_t> launcher(10);
     CHECK(atos_queue_limit(launcher.queue, most) == ATOS_OK, "%s", atos_message());
-    Box box(4);
+    HostInbox inbox(4);
     std::thread workers([&] {
-      const atos_launch launch = with_mailbox(box, 4, 2);
+      const atos_launch launch = with_inbox(inbox, 4, 2);
       atos_stats stats;
       const atos_status status = atos_queue_launch(launcher.queue, program.handle, &launch, &stats);
       CHECK(status == (most == 10 ? ATOS_QUEUE_FULL : ATOS_STOPPED), "status %d, %s", int(status), atos_message());
       CHECK(stats.pending == 1000 && stats.lost == 0, "%" PRIu64 " pending, %" PRIu64 " lost", stats.pending, stats.lost);
     });
-    box.wait_until_begun();
+    inbox.wait_until_begun();
     std::vector<uint32_t> sent(1000), found(1000);
     for (uint32_t v = 0; v < sent.size(); ++v) sent[v] = v;
-    box.push(sent);
-    atos_mailbox_stop(box.handle);
+    inbox.push(sent);
+    atos_inbox_stop(inbox.handle);
     workers.join();
     atos_queue_state state;
     CHECK(atos_queue_read(launcher.queue, found.data(), found.size(), &state) == ATOS_OK, "%s", atos_message());
@@ -142,63 +142,63 @@ TEST(what_nobody_took_is_in_the_queue) {
   }
 }
 
-TEST(a_mailbox_takes_nothing_after_its_end) {
+TEST(an_inbox_takes_nothing_after_its_end) {
   const Tree tree(1, 1, 0);
   Work work(tree);
   const uint32_t item = 0;
   uint64_t some;
   for (const int end : {0, 1, 2}) { // closed, stopped, never begun
     Launcher<uint32_t> launcher(10);
-    Box box(4);
-    CHECK(atos_mailbox_begun(box.handle) == ATOS_HELD, "a mailbox begins without its launch");
-    atos_launch launch = with_mailbox(box, 4, end == 2 ? 1000000 : 2);
+    HostInbox inbox(4);
+    CHECK(atos_inbox_begun(inbox.handle) == ATOS_HELD, "an inbox begins without its launch");
+    atos_launch launch = with_inbox(inbox, 4, end == 2 ? 1000000 : 2);
     atos_stats stats;
-    if (end == 0) box.close();
-    if (end == 1) atos_mailbox_stop(box.handle);
+    if (end == 0) inbox.close();
+    if (end == 1) atos_inbox_stop(inbox.handle);
     const atos_status status = launcher.launch(work, launch, &stats);
     CHECK(status == (end == 2 ? ATOS_TOO_MANY : ATOS_OK), "status %d, %s", int(status), atos_message());
-    CHECK(atos_mailbox_begun(box.handle) == (end == 2 ? ATOS_CLOSED : ATOS_OK), "%s", atos_message());
-    CHECK(atos_mailbox_push(box.handle, &item, 1, &some) == ATOS_CLOSED && some == 0, "it takes an item");
+    CHECK(atos_inbox_begun(inbox.handle) == (end == 2 ? ATOS_CLOSED : ATOS_OK), "%s", atos_message());
+    CHECK(atos_inbox_push(inbox.handle, &item, 1, &some) == ATOS_CLOSED && some == 0, "it takes an item");
     CHECK(launcher.pending() == 0, "it is in the queue");
   }
 }
 
 // Workers read a stop beside the number of items, whatever is sent after it.
 TEST(a_stop_stays_in_the_ring) {
-  Box box(4);
-  const auto sent = [&] { return atos::load_system(&box.handle->memory.ring->sent); };
-  box.push(std::vector<uint32_t>{1, 2});
+  HostInbox inbox(4);
+  const auto sent = [&] { return atos::load_system(&inbox.handle->memory.ring->sent); };
+  inbox.push(std::vector<uint32_t>{1, 2});
   CHECK(sent() == 2, "%" PRIx64, sent());
-  atos_mailbox_stop(box.handle);
+  atos_inbox_stop(inbox.handle);
   CHECK(sent() == (2 | atos::kStopSent), "%" PRIx64, sent());
-  box.push(std::vector<uint32_t>{3});
+  inbox.push(std::vector<uint32_t>{3});
   CHECK(sent() == (3 | atos::kStopSent), "%" PRIx64, sent());
-  box.close();
+  inbox.close();
   CHECK(sent() == (3 | atos::kStopSent | atos::kClosed), "%" PRIx64, sent());
 }
 
 // A launch that is not closed goes on without items, and none of its workers leaves.
-TEST(an_open_mailbox_keeps_the_launch) {
+TEST(an_open_inbox_keeps_the_launch) {
   const Tree tree(1, 1, 0);
   Work work(tree);
   Launcher<uint32_t> launcher(10);
   launcher.push(0);
-  Box box(4);
+  HostInbox inbox(4);
   std::atomic<bool> ended{false};
   std::thread workers([&] {
     atos_stats stats;
-    const atos_status status = launcher.launch(work, with_mailbox(box, 1, 3), &stats);
+    const atos_status status = launcher.launch(work, with_inbox(inbox, 1, 3), &stats);
     CHECK(status == ATOS_OK && stats.tasks_run == 2, "%" PRIu64 " tasks, %s", stats.tasks_run, atos_message());
     ended = true;
   });
   while (work.seen[0] < 1) std::this_thread::yield();
   usleep(20000);
-  CHECK(!ended, "the launch ended with its mailbox open");
-  box.push(std::vector<uint32_t>{0});
+  CHECK(!ended, "the launch ended with its inbox open");
+  inbox.push(std::vector<uint32_t>{0});
   while (work.seen[0] < 2) std::this_thread::yield();
   usleep(20000);
-  CHECK(!ended, "the launch ended with its mailbox open");
-  box.close();
+  CHECK(!ended, "the launch ended with its inbox open");
+  inbox.close();
   workers.join();
 }
 
@@ -208,28 +208,28 @@ TEST(busy_workers_look) {
   Program program(again, nullptr);
   Launcher<uint32_t> launcher(100);
   launcher.push(0);
-  Box box(4);
+  HostInbox inbox(4);
   std::thread workers([&] {
-    const atos_launch launch = with_mailbox(box, 4, 1);
+    const atos_launch launch = with_inbox(inbox, 4, 1);
     atos_stats stats;
     CHECK(atos_queue_launch(launcher.queue, program.handle, &launch, &stats) == ATOS_STOPPED, "%s", atos_message());
     CHECK(stats.pending == 3, "%" PRIu64 " pending", stats.pending);
   });
-  box.wait_until_begun();
-  box.push(std::vector<uint32_t>{1, 2});
-  while (atos_mailbox_waiting(box.handle)) usleep(1000);
-  atos_mailbox_stop(box.handle);
+  inbox.wait_until_begun();
+  inbox.push(std::vector<uint32_t>{1, 2});
+  while (atos_inbox_waiting(inbox.handle)) usleep(1000);
+  atos_inbox_stop(inbox.handle);
   workers.join();
 }
 
-TEST(a_mailbox_of_another_kind_is_refused) {
+TEST(an_inbox_of_another_kind_is_refused) {
   const Tree tree(1, 1, 0);
   Work work(tree);
   for (const int wrong : {0, 1, 2}) {
     Launcher<uint32_t> launcher(10);
-    Box box(wrong == 0 ? 8 : 4);
+    HostInbox inbox(wrong == 0 ? 8 : 4);
     atos_launch launch = schedule(wrong != 1, wrong == 2, 1, 1);
-    launch.mailbox = box.handle;
+    launch.inbox = inbox.handle;
     atos_stats stats;
     CHECK(launcher.launch(work, launch, &stats) == ATOS_INVALID, "%s", atos_message());
   }

@@ -1,4 +1,4 @@
-"""The mailbox of a launch, through which the host sends items to workers that run."""
+"""The inbox of a launch, through which the host sends items to workers that run."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..core.library import check, ffi, in_turn, lib
 from ..errors import InvalidArgumentError
 from .core_queue import Form
 
-__all__ = ["Mailbox"]
+__all__ = ["Inbox"]
 
 
-class Mailbox:
-    """A mailbox for one launch of a queue on `device`.
+class Inbox:
+    """An inbox for one launch of a queue on `device`.
 
     Attributes
     ----------
     handle : cdata
-        The core's `atos_mailbox`.
+        The core's `atos_inbox`.
     closed, stopped : bool
         Whether `close` or `stop` was called.
     """
@@ -35,15 +35,15 @@ class Mailbox:
         self._process = os.getpid()
 
     def open(self, form: Form, tasks: Sequence[str]) -> None:
-        """Make the core's mailbox, for a launch of these tasks on a queue of this form."""
-        slot = ffi.new("atos_mailbox **")
-        check(lib.atos_mailbox_create(self._device.number, form.stride, slot))
-        self.handle = ffi.gc(slot[0], lib.atos_mailbox_destroy)
+        """Make the core's inbox, for a launch of these tasks on a queue of this form."""
+        slot = ffi.new("atos_inbox **")
+        check(lib.atos_inbox_create(self._device.number, form.stride, slot))
+        self.handle = ffi.gc(slot[0], lib.atos_inbox_destroy)
         self._form, self._tasks = form, tasks
 
     def has_begun(self) -> bool:
         """Wait until the launch has the queue; False if it has ended without."""
-        status = in_turn(lib.atos_mailbox_begun, self.handle)
+        status = in_turn(lib.atos_inbox_begun, self.handle)
         if status != lib.ATOS_CLOSED:
             check(status)
         return status != lib.ATOS_CLOSED  # type: ignore[no-any-return]
@@ -65,7 +65,7 @@ class Mailbox:
         done, count, size, pushed = 0, len(items), self._form.stride, ffi.new("uint64_t *")
         raw = ffi.from_buffer("char[]", stored)  # in a fraction of the time of stored.ctypes
         while True:
-            status = lib.atos_mailbox_push(self.handle, raw + done * size, count - done, pushed)
+            status = lib.atos_inbox_push(self.handle, raw + done * size, count - done, pushed)
             done += pushed[0]
             if status == lib.ATOS_CLOSED:
                 return done if count else -1
@@ -77,19 +77,19 @@ class Mailbox:
     def waiting(self) -> int:
         """Return how many items no worker has taken yet."""
         self.refuse_fork()
-        return lib.atos_mailbox_waiting(self.handle)  # type: ignore[no-any-return]
+        return lib.atos_inbox_waiting(self.handle)  # type: ignore[no-any-return]
 
     def close(self) -> None:
         """Say that no more items will come."""
         self.refuse_fork()
         self.closed = True
-        check(lib.atos_mailbox_close(self.handle))
+        check(lib.atos_inbox_close(self.handle))
 
     def stop(self) -> None:
         """Stop the launch, unless it is that of the process which this one was forked from."""
         if os.getpid() == self._process:
             self.stopped = True
-            lib.atos_mailbox_stop(self.handle)
+            lib.atos_inbox_stop(self.handle)
 
     def refuse_fork(self) -> None:
         """Refuse a process that was forked from the one that started the launch."""

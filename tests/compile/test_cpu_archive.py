@@ -18,10 +18,10 @@ from repository import ROOT
 
 import atos_py as atos
 from atos_py.algorithms.bfs.tasks import visit
-from atos_py.compile import archive, lowered_tasks
+from atos_py.compile import archive, cpu_archive
 from atos_py.compile.archive import hash_sources, is_current, name_in_archive, write_archive
 from atos_py.compile.codegen import target_cpu as cpu
-from atos_py.compile.lowered_tasks import archive_key, collected_tasks, find_lowered
+from atos_py.compile.cpu_archive import archive_key, collected_tasks, find_lowered
 from atos_py.compile.recorder import recorded_programs
 from atos_py.support import memory_cache
 from atos_py.tools import prelink
@@ -49,7 +49,7 @@ def lowered(of):
 
 def forget():
     """Forget what is kept in memory, as a new process would."""
-    lowered_tasks._tasks.cache_clear()
+    cpu_archive._tasks.cache_clear()
     memory_cache.forget()
     atos.release_memory()  # with the launches that are kept with graphs
 
@@ -58,7 +58,7 @@ def forget():
 def path(of, lowered, tmp_path, monkeypatch):
     """An archive with the task of `bfs` alone, and an empty cache."""
     path = tmp_path / "tasks.xz"
-    monkeypatch.setattr(lowered_tasks, "CPU_ARCHIVE", path)
+    monkeypatch.setattr(cpu_archive, "CPU_ARCHIVE", path)
     monkeypatch.setenv("ATOS_CACHE_DIR", str(tmp_path / "cache"))
     write_archive(path, archive_key(cpu.abi()), {name_in_archive(of): lowered})
     forget()
@@ -90,7 +90,7 @@ def calls_of(code):
         lambda: atos.shortest_path_lengths(GRAPH, [0, 1]),
     ],
 )
-def test_lowered_tasks_become_the_code_that_compiling_gives(call):
+def test_archived_tasks_become_the_code_that_compiling_gives(call):
     for spec in specs_of(call):
         compiled = cpu.compile_cpu(spec)
         finished = cpu.finish_cpu(cpu.lower_cpu(spec))
@@ -102,7 +102,7 @@ def test_lowered_tasks_become_the_code_that_compiling_gives(call):
         ]
 
 
-def test_lowered_tasks_are_for_every_cpu_of_the_architecture(lowered):
+def test_archived_tasks_are_for_every_cpu_of_the_architecture(lowered):
     text = str(binding.parse_bitcode(lowered[-1]))
     assert "target-cpu" not in text
     assert "target-features" not in text
@@ -201,7 +201,7 @@ def test_an_archive_of_other_sources_does_not_count(found, compiled, tmp_path, m
     (package / "_lib" / "built.json").write_text("[]")
     hashes.add(hash_sources())
     assert len(hashes) == 3
-    monkeypatch.setattr(lowered_tasks, "hash_sources", lambda: b"of other sources")
+    monkeypatch.setattr(cpu_archive, "hash_sources", lambda: b"of other sources")
     assert not found()
     atos.bfs(GRAPH, 0, direction="push")
     assert compiled == ["visit"]
@@ -235,7 +235,7 @@ def test_names_are_the_same_in_another_process(of):
     code = f"""if True:
         import sys
         sys.path[:0] = [{str(ROOT / "tests")!r}, {str(Path(__file__).parent)!r}]
-        from test_lowered_tasks import atos, GRAPH, specs_of, name_in_archive
+        from test_cpu_archive import atos, GRAPH, specs_of, name_in_archive
         print(name_in_archive(specs_of(lambda: atos.bfs(GRAPH, 0, direction="push"))[0]))
     """
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"}
