@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pytest
 
 FILE = ROOT / "tests" / "stamps.txt"
-NO_TESTS_COLLECTED = 5  # what pytest ends with
+TESTS_FAILED, NO_TESTS_COLLECTED = 1, 5  # what pytest ends with
 
 
 class Part(NamedTuple):
@@ -293,7 +293,8 @@ class LeaveOut:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         if exitstatus == NO_TESTS_COLLECTED and not self.takes_all and not self.asked:
             session.exitstatus = 0  # nothing is outdated
-        if exitstatus == 0 and self.stamps and self.is_whole and not self.is_worker:
+        ran_all = exitstatus in (0, TESTS_FAILED) and not session.shouldfail and not session.shouldstop
+        if ran_all and self.stamps and self.is_whole and not self.is_worker:
             for name, counts in self.outcomes.items():
                 if counts["passed"] and set(counts) <= {"passed", "skipped"}:
                     write(name, counts["passed"], counts["skipped"])
