@@ -301,6 +301,20 @@ def test_what_did_not_pass_is_not_stamped(project, line):
     assert not (project / "tests" / "stamps.txt").exists()
 
 
+def test_parts_that_passed_are_stamped_where_another_failed(project):
+    (project / "tests" / "test_all.py").write_text(TESTS.format("assert number < 4"))
+    said, parts = run(project, stamp="all")
+    assert said.startswith("1 failed")
+    assert "part model: not stamped" in parts
+    assert "part kernels: stamped" in parts
+
+
+def test_a_run_that_ends_at_a_failure_stamps_nothing(project):
+    (project / "tests" / "test_all.py").write_text(TESTS.format("assert number < 4"))
+    assert run(project, "-x", stamp="all")[0].startswith("1 failed")
+    assert not (project / "tests" / "stamps.txt").exists()
+
+
 def test_a_word_that_is_no_part_is_refused(project):
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "ATOS_"))}
     environment = {**inherited, "ATOS_STAMP": "modell"}
