@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 
+#include "addresses.h"
 #include "check.h"
 
 using namespace atos;
@@ -26,7 +27,7 @@ struct Growing {
 
   explicit Growing(uint64_t size, unsigned growths = kGrowths)
       : slots(size), more((size << (growths + 1)) - 2 * size), spill(1 << 16),
-        ref{counters.get(), slots.data(), more.data(), spill.data(), size, ~uint64_t(0) / size, spill.size(), growths} {}
+        ref(addresses(counters.get(), slots, more.data(), spill, growths)) {}
 
   Ring ring_of(uint64_t tail) const { return ref.ring(growths_of(tail), ref.first_ticket_of(growths_of(tail))); }
 

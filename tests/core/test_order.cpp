@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 
+#include "addresses.h"
 #include "check.h"
 
 using namespace atos;
@@ -33,7 +34,7 @@ template <unsigned bytes> struct OwnQueue {
 
   explicit OwnQueue(uint64_t size, unsigned growths = 0)
       : slots(size), more(2 * ((size << growths) - size)),
-        ref{counters.get(), slots.data(), more.data(), spill.data(), size, ~uint64_t(0) / size, spill.size(), growths} {}
+        ref(addresses(counters.get(), slots, more.data(), spill, growths)) {}
 
   void push(uint64_t value) {
     const Item<bytes> item = item_of<bytes>(value);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "addresses.h"
 #include "check.h"
 
 using namespace atos;
@@ -45,7 +46,7 @@ template <unsigned bytes> struct OwnQueue {
 
   explicit OwnQueue(uint64_t size, uint64_t spill_size = 64)
       : slots(size), spill(spill_size),
-        ref{counters.get(), slots.data(), nullptr, spill.data(), size, kMax / size, spill_size, 0} {}
+        ref(addresses(counters.get(), slots, nullptr, spill)) {}
 
   void push(uint64_t value) {
     const Item<bytes> item = make_item<bytes>(value);

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "addresses.h"
 #include "check.h"
 
 using namespace atos;
@@ -47,7 +48,7 @@ template <unsigned bytes> struct World {
 
   World(uint64_t size, unsigned workers)
       : size(size), slots(size), more((size << (kGrowths + 1)) - 2 * size),
-        queue{counters.get(), slots.data(), more.data(), spill.data(), size, ~uint64_t(0) / size, spill.size(), kGrowths},
+        queue(addresses(counters.get(), slots, more.data(), spill, kGrowths)),
         hands(workers) {
     begin();
   }
