@@ -522,7 +522,7 @@ BROKEN = {
     "an item that has no block is spilled": Rule(
         in_queue(r"else queue\.spill_one\(item, far_ticket\(list, ticket\)\);", ""),
         caught_in="far items, few blocks",
-        found=LOST,
+        found="has no block",
     ),
     "a far item has its place also in a stop": Rule(
         in_queue(r"find\(list, ticket, kNoBlocks\);", "find(list, ticket, ~kRun);"),
@@ -544,7 +544,9 @@ BROKEN = {
         found="a level began",
     ),
     "a chunk that is pushed again was counted": Rule(
-        in_worker(r"header->end\.unreported \+= state\.taken;", ""), caught_in="far items from the host", found=STUCK
+        in_worker(r"header->end\.unreported \+= state\.taken;", ""),
+        caught_in="items beyond the window from the host",
+        found=STUCK,
     ),
     "a round follows when a bucket was opened": Rule(
         in_worker(r" && !\(has_buckets && load\(&counters->far\.opened\)\)", ""),

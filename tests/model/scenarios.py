@@ -298,6 +298,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "levels": "0,1,2",
     },
     "far items from the host": {"workers": 2, "children": "0,0", "seeds": 2, "buckets": 2, "levels": "0,1"},
+    "items beyond the window from the host": {"workers": 2, "children": "0,0", "seeds": 2, "buckets": 2, "levels": "0,2"},
     "far items, lower ones later": {"workers": 2, "children": "1,1,0", "capacity": 3, "buckets": 2, "levels": "1,3,0"},
     "far items, stopped from outside": {"workers": 2, "children": "1,0", "buckets": 2, "levels": "0,1", "stops": 1},
     "far items, stopped by a task": {
