@@ -1,4 +1,4 @@
-"""What each kernel that wheels ship takes, linked for sm_90, in tests/compile/shipped_kernels.txt. No GPU needed.
+"""Registers, stack, spills and code size of the kernels in wheels: tests/compile/shipped_kernels.txt. No GPU needed.
 
 python tests/compile/shipped_kernels.py         # writes the file
 python tests/compile/shipped_kernels.py --diff  # says what differs from it, and by how much all code has grown
@@ -31,7 +31,7 @@ COMPILERS = ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink")
 
 
 class Facts(NamedTuple):
-    """What a kernel takes."""
+    """Registers, stack, spills, shared memory and code size of a kernel."""
 
     registers: int
     stack: int
@@ -63,7 +63,7 @@ def name_of(spec: ProgramSpec) -> str:
 
 
 def facts_of(kernel: LinkedKernel) -> Facts:
-    """Return what a linked kernel takes."""
+    """Return the registers, stack, spills, shared memory and code size of a linked kernel."""
     code = code_bytes(kernel.code)
     return Facts(kernel.registers, kernel.stack_bytes, kernel.spill_bytes, kernel.shared_bytes, code)
 

@@ -149,7 +149,7 @@ def test_idle_functions_run_while_nothing_is_sent(device):
 
 
 def test_queues_at_their_limit_take_what_they_can(device):
-    """What is sent neither fills nor grows a queue."""
+    """Items in the inbox neither fill nor grow a queue."""
     counts = atos.zeros(5000, dtype=np.int32, device=device)
     queue = atos.Queue(64, max_capacity=64, device=device)
     with queue.start(count, counts, num_blocks=2) as run:
