@@ -66,6 +66,14 @@ def workloads_on(path: Path, source: int, device: str) -> dict[str, Workload]:
             lambda: atos.color(graph, "degree"),
             lambda result: atos.verify_coloring(host, result.colors),
         ),
+        "components": (
+            lambda: atos.connected_components(graph),
+            lambda result: atos.verify_connected_components(host, result.label),
+        ),
+        "strong components": (
+            lambda: atos.strongly_connected_components(graph),
+            lambda result: atos.verify_strongly_connected_components(host, result.label),
+        ),
     }
 
 

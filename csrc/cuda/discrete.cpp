@@ -49,8 +49,8 @@ void run_kernels(CudaDevice &device, Run &run) {
       stop |= resources.records[s].stop != kRun;
     }
     const uint64_t opened = running == 0 ? resources.records[0].opened : 0; // chunks of far items, for the next kernel
-    // A queue that is empty from the start has one round of nothing, for the function after it to push.
-    const bool empty_round = launch.each_round && sequence == 0 && tail == begin;
+    // A ring that is empty from the start has one round of nothing: the function after it may push, and its end opens a bucket.
+    const bool empty_round = sequence == 0 && tail == begin && (launch.each_round || run.counters->far.unopened());
     const bool quiescent = running == 0 && tail == begin && opened == 0 && !empty_round;
     if (running == 0 && (stop || (quiescent && (!launch.idle || idle_called)))) break;
     if (polls >= kPollsBetweenChecks) {

@@ -180,7 +180,7 @@ void FarMemory::close(Lists &its) const {
   backend.copy(memory, its.lists.data(), its.lists.size() * sizeof(FarList));
   if (its.begin == its.unclaimed) return;
   const uint64_t first = its.begin / kBlockItems, ones = ~uint64_t(0);
-  const uint64_t entry_words = (item_bytes == 4 ? 8 : item_bytes + 8) / 8;
+  const uint64_t entry_words = far_item_bytes(item_bytes) / 8;
   for (uint64_t i = 0; i < its.words.size(); ++i) {
     const uint64_t from = std::max(its.begin, (first + i) * kBlockItems), end = (first + i + 1) * kBlockItems;
     uint64_t &word = its.words[i];

@@ -209,7 +209,7 @@ void QueueStorage::bring_to_host() {
 void QueueStorage::recover_prioritized(const std::vector<unsigned char> &ring_items) {
   const Window window = Window::unpack(counters.far.window);
   const bool spilled = counters.spilled != 0;
-  const uint64_t in_ring = ring_items.size() / item_bytes, unopened = counters.far.stored - counters.far.taken_out;
+  const uint64_t in_ring = ring_items.size() / item_bytes, unopened = counters.far.unopened();
   std::vector<LeveledItem> all;
   all.reserve(in_ring + std::min(unopened, blocks * kBlockItems) + prioritized.size()); // and some of the list that was open
   for (uint64_t i = 0; i < ring_items.size(); i += item_bytes) {

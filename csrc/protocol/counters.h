@@ -51,6 +51,8 @@ struct FarCounters {
   uint64_t misplaced;           // lists, the first ones, that may have items of another width
   uint64_t next;                // peers: level at which the bucket begins that was opened last, or is to be opened
   alignas(128) uint64_t stored; // items that all pushes stored in lists
+
+  uint64_t unopened() const { return stored - taken_out; } // while no workers run
 };
 
 // The counters of a queue. They only increase while workers run, except the counters of barriers, idle rounds and split items.

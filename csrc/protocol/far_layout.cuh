@@ -128,6 +128,9 @@ struct FarChunk {
   uint32_t list, again;
 };
 
+// The size of a FarItem.
+ATOS_FUNCTION constexpr uint64_t far_item_bytes(uint64_t item_bytes) { return item_bytes == 4 ? 8 : item_bytes + 8; }
+
 // Offsets in the memory for far items, behind the lists, of which there is one more than buckets. The number of buckets is a
 // power of two, as is `directory`: the blocks that a list can have, at least all.
 struct FarLayout {
@@ -143,7 +146,7 @@ ATOS_FUNCTION constexpr FarLayout far_layout(uint64_t buckets, uint64_t blocks, 
   at.unread_at = end;
   end += blocks * 8;
   at.items_at = (end + 15) / 16 * 16;
-  at.bytes = at.items_at + blocks * kBlockItems * (item_bytes == 4 ? 8 : item_bytes + 8);
+  at.bytes = at.items_at + blocks * kBlockItems * far_item_bytes(item_bytes);
   return at;
 }
 
