@@ -1,4 +1,4 @@
-// Puts items into an inbox, and takes out what no worker has taken.
+// Puts items into an inbox, and takes out the items that no worker has taken.
 #include "host/inbox.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// RecentNumber: a number that is slow to find out, and of which an answer serves for a tenth of a second, such as the memory
-// that is free where each queue asks how far it may grow.
+// RecentNumber: a number that is slow to find out, so that an answer serves for a tenth of a second. An example is the free
+// memory, where each queue asks how far it may grow.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -26,7 +26,7 @@ private:
   }
 
   std::atomic<int64_t> at{-(int64_t(1) << 62)};
-  std::atomic<uint64_t> value{0}; // as of that time, or newer
+  std::atomic<uint64_t> value{0}; // as of the time `at`, or newer
 };
 
 } // namespace atos

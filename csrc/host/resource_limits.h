@@ -29,9 +29,10 @@ inline std::string content_of(const std::string &path) {
 // The number that a file begins with, or 0, such as for "max", which is no limit.
 inline double number_in(const std::string &path) { return std::strtod(content_of(path).c_str(), nullptr); }
 
-// The least of `left(directory)` over the control groups of this process, which are nested. `mounted` is where they are
-// mounted, `listed` names this process's, a line for each hierarchy: "0::/some/path", or "4:cpu,cpuacct:/some/path" in
-// version 1. In a container its own group may be mounted in place of the root, so that the path does not exist there.
+// The least of `left(directory)` over the control groups of this process, which are nested. `mounted` is where control groups
+// are mounted, `listed` names the groups of this process, a line for each hierarchy: "0::/some/path", or
+// "4:cpu,cpuacct:/some/path" in version 1. In a container its own group may be mounted in place of the root, so that the path
+// does not exist there.
 template <class Left>
 inline double least_of_groups(const std::string &controller, Left left, const std::string &mounted, const std::string &listed) {
   double least = INFINITY;
@@ -76,7 +77,7 @@ inline uint32_t cores() {
   return limit < bound ? uint32_t(std::ceil(limit)) : bound;
 }
 
-// Bytes of addresses that a queue may take beside those it needs at once: any number, unless the process is limited in them
+// Bytes of addresses that a queue may take beside its immediate need: any number, unless the process has a limit on addresses
 // (`ulimit -v`), and may need them for something else.
 inline uint64_t addresses_to_spare() {
   rlimit limit;
@@ -90,7 +91,7 @@ inline double number_behind(const std::string &word, const std::string &path) {
   return at == std::string::npos ? -1 : std::strtod(&lines[at + before.size()], nullptr);
 }
 
-// Bytes that a control group leaves; what it uses for files that it can do without counts as free.
+// Bytes that a control group leaves; memory for cached files, which can be dropped, counts as free.
 inline double memory_of_group(const std::string &directory) {
   double limit = number_in(directory + "/memory.max");
   const bool second = limit > 0;
@@ -100,7 +101,7 @@ inline double memory_of_group(const std::string &directory) {
   return limit > 0 ? std::max(limit - used + std::max(files, 0.0), 0.0) : INFINITY;
 }
 
-// Bytes of memory that this process may still take: what is available, caches that can be dropped included.
+// Bytes of memory that this process may still take: available memory, including caches that can be dropped.
 inline uint64_t memory_free(const std::string &mounted = "/sys/fs/cgroup", const std::string &listed = "/proc/self/cgroup",
                             const std::string &system = "/proc/meminfo") {
   double available = 1024 * number_behind("MemAvailable:", system); // kB
