@@ -44,8 +44,9 @@ void start_kernel(CudaDevice &device, Run &run, CUstream stream) {
   const uint32_t shared = shared_bytes(run.launch, run.item_bytes, run.kernel.buffer, run.kernel.peer_count);
   const CUfunction function = static_cast<CudaProgram *>(run.program)->function;
   const uint32_t threads = run.launch.threads;
-  // Workers that wait for all others need all others on the GPU. That so many fit is not enough: half of them and half of
-  // another launch could hold it, and wait for ever. Of several devices that are one GPU each has its share of it.
+  // Workers that wait for all others need all of them on the GPU at once. Enough room is no guarantee: half of these blocks and
+  // half of another launch's could hold the GPU, and wait for ever. If several devices are one GPU, each has a share of the
+  // GPU.
   const bool cooperative = run.launch.persistent && (run.launch.barrier || run.launch.idle) && run.sharing == 1;
   const Driver &d = driver();
   check(cooperative ? d.cuLaunchCooperativeKernel(function, run.blocks, 1, 1, threads, 1, 1, shared, stream, parameters)

@@ -84,7 +84,7 @@ bool RunningKernels::give_up(bool stuck) noexcept {
   return any;
 }
 
-// Asks what runs to stop, also at a barrier of several GPUs, where others will not arrive.
+// Asks running kernels to stop, also at a barrier of several GPUs, where other GPUs will not arrive.
 void RunningKernels::stop_rest() noexcept {
   const auto deadline = StopMonitor::Clock::now() + kPatience;
   const auto ended = [](const Run *run) { return all_ended(*run); };

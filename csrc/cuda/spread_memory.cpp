@@ -1,5 +1,5 @@
-// Maps memory of several GPUs beside each other, and knows where it ends on each. That takes milliseconds, so ranges that are
-// released are kept for the next array with the same borders.
+// Maps memory of several GPUs beside each other, and knows where it ends on each. Mapping takes milliseconds, so ranges that
+// are released are kept for the next array with the same borders.
 #include "cuda/available.h"
 
 #if ATOS_HAS_CUDA
@@ -59,7 +59,7 @@ std::vector<SpreadRange> &kept_ranges() {
 }
 constexpr uint64_t kMostKept = uint64_t(4) << 30;
 
-// Takes a range of these borders from those that are kept; one without a beginning if there is none.
+// Takes a kept range with these borders; the result has a null `begin` if there is none.
 SpreadRange take_kept(const std::vector<CudaDevice *> &asked, const std::vector<uint64_t> &borders) {
   std::lock_guard<std::mutex> lock(guard);
   for (auto range = kept_ranges().rbegin(); range != kept_ranges().rend(); ++range) {
@@ -109,7 +109,7 @@ uint64_t granularity_of(const std::vector<CudaDevice *> &gpus) {
   return largest;
 }
 
-// The number of the device that a granule is of, by the byte in its middle.
+// The number of the device that has a granule, by the byte in the granule's middle.
 size_t owner_of(uint64_t middle, const std::vector<uint64_t> &borders) {
   const auto after = std::upper_bound(borders.begin() + 1, borders.end() - 1, middle);
   return size_t(after - borders.begin() - 1);

@@ -18,7 +18,7 @@ void clear_beside_kernels(CudaDevice &device, CUdeviceptr at, uint64_t bytes) {
   for (uint64_t done = 0; done < bytes; done += kZeros)
     check(driver().cuMemcpyHtoDAsync(at + done, resources.zeros, std::min(kZeros, bytes - done), resources.control),
           "clearing memory");
-  check(driver().cuStreamSynchronize(resources.control), "clearing memory"); // other streams use it next
+  check(driver().cuStreamSynchronize(resources.control), "clearing memory"); // other streams use the memory next
 }
 
 } // namespace
