@@ -17,7 +17,7 @@
 namespace atos {
 namespace {
 
-constexpr uint32_t kMostThreads = 1024; // of a launch, or 4 for each core if those are more
+constexpr uint32_t kMostThreads = 1024; // of a launch, or 4 for each core if that is more
 
 // The system maps memory where the addresses are used.
 class CpuGrowableRange final : public GrowableRange {
@@ -74,7 +74,7 @@ public:
     }
   }
 
-  void wait(void *) override {} // what runs here has ended when it returns
+  void wait(void *) override {} // work on the CPU has ended when its call returns
 
   InboxMemory make_inbox() override { return {static_cast<Inbox *>(allocate(inbox_bytes(kMostItemBytes))), nullptr}; }
   void release_inbox(const InboxMemory &memory) noexcept override { release(memory.ring); }
@@ -291,8 +291,8 @@ private:
     return start;
   }
 
-  // Each thread that launches has a launch thread of its own. A forked child has none of its parent's threads: it forgets their
-  // launch thread, and starts another.
+  // Each thread that launches has a launch thread of its own. A forked child has none of its parent's threads: the child
+  // forgets their launch thread, and starts another.
   static std::unique_ptr<LaunchThread> &launch_thread_of_caller() {
     struct Holder {
       std::unique_ptr<LaunchThread> thread;

@@ -7,7 +7,7 @@ namespace atos {
 // what to do. The fault then goes on to the handler installed before: by default the process ends.
 class CrashNotice {
 public:
-  explicit CrashNotice(bool checked); // a task with checks has said already what it can
+  explicit CrashNotice(bool checked); // a task with checks has already reported all it can
   ~CrashNotice();
   CrashNotice(const CrashNotice &) = delete;
   CrashNotice &operator=(const CrashNotice &) = delete;

@@ -23,7 +23,7 @@ constexpr size_t kMostKept = 16;
 static_assert(sizeof(AddressRange) <= kAlignment);
 
 KeptRanges &kept() {
-  static KeptRanges &instance = *new KeptRanges(kMostKept); // never taken down, since arrays may outlive it
+  static KeptRanges &instance = *new KeptRanges(kMostKept); // never taken down, since arrays may outlive static objects
   return instance;
 }
 
@@ -54,7 +54,7 @@ AddressRange map(uint64_t bytes, bool cleared) {
   }
   if (begin == MAP_FAILED) return {};
 #ifdef MADV_HUGEPAGE
-  if (bytes >= kHuge) madvise(begin, bytes, MADV_HUGEPAGE); // a system without them has small ones
+  if (bytes >= kHuge) madvise(begin, bytes, MADV_HUGEPAGE); // a system without huge pages uses small ones
 #endif
   return {begin, bytes};
 }

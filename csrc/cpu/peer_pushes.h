@@ -84,7 +84,7 @@ private:
     producer.reserved = 0;
   }
 
-  static constexpr size_t kMost = 256; // near items that are kept until they are stored
+  static constexpr size_t kMost = 256; // near items kept before all of them are stored
   std::vector<FarPushes<bytes>> far;   // for each device
   std::vector<Item<bytes>> near;       // for other devices
   std::vector<Producer> producers;     // for the queue of each device

@@ -22,7 +22,7 @@ private:
   class Part;
   char *const begin;
   const uint64_t bytes, page;
-  const bool removes; // whether the system takes pages back when it is told to
+  const bool removes; // whether the system takes pages back on request
   TakenParts parts;
   bool retired = false;
 

@@ -1,4 +1,4 @@
-// ThreadPool: the threads of the CPU backend, kept between launches; Backoff: how they wait for each other.
+// ThreadPool: the threads of the CPU backend, kept between launches; Backoff: how the threads wait for each other.
 #pragma once
 #include <chrono>
 #include <condition_variable>

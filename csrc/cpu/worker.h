@@ -305,7 +305,8 @@ private:
     producer.reserved = 0;
   }
 
-  // The rest is for queues with buckets. The buffer has near items with their levels; a worker without rounds keeps them.
+  // The rest is for queues with buckets. The buffer has near items with their levels; a worker without rounds keeps these
+  // items.
 
   void push(const Item<bytes> &item, float level) {
     if (to_peers.push(item, level, &pushed)) return;

@@ -1,4 +1,4 @@
-// Opens a GPU, asks for its properties, and keeps the list of kernels that are stuck on it.
+// Opens a GPU, asks for its properties, and keeps the list of kernels that are stuck on the GPU.
 #include "cuda/available.h"
 
 #if ATOS_HAS_CUDA

@@ -46,7 +46,7 @@ template <class T> std::vector<T *> existing_instances() {
   return existing;
 }
 
-// Makes the device's primary context current, as CuPy and PyTorch use it, and restores what was current before.
+// Makes the device's primary context current, as CuPy and PyTorch use it, and restores the context that was current before.
 struct ScopedContext {
   explicit ScopedContext(CUcontext context) { check(driver().cuCtxPushCurrent(context), "making the device current"); }
   ~ScopedContext() {
@@ -166,7 +166,7 @@ private:
     return true;
   }
   bool take_unused(PutOff *found) noexcept;
-  CUevent event_of_all() const noexcept; // when what the GPU runs now has ended; null if the driver has no such event
+  CUevent event_of_all() const noexcept; // when the GPU's current work has ended; null if the driver has no such event
   static bool waits_for_all() noexcept;  // false if the context is lost
 };
 

@@ -27,7 +27,7 @@ void download(CudaDevice &device, Run &run, CUstream stream) {
   *run.counters = *resources.counters;
 }
 
-// Ticks of the GPU's clock until the workers' time limit, at least one; 0 without a limit, or if it is weeks away.
+// Ticks of the GPU's clock until the workers' time limit, at least one; 0 without a limit, or if the limit is weeks away.
 static uint32_t ticks_left(const StopMonitor &monitor) {
   if (monitor.time_limit() == StopMonitor::Clock::time_point::max()) return 0;
   const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(monitor.time_limit() - StopMonitor::Clock::now());

@@ -237,7 +237,7 @@ void fill(CudaDevice &device, void *to, const void *element, uint32_t element_by
 int32_t device_of_pointer(const void *pointer) {
   const Driver &d = driver();
   if (!d.missing.empty()) return ATOS_CPU;
-  // Of memory that the driver does not know, this reports zeros; cuPointerGetAttribute fails.
+  // For memory that the driver does not know, cuPointerGetAttributes reports zeros; cuPointerGetAttribute fails.
   uint32_t type = 0;
   int32_t ordinal = 0;
   CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};

@@ -1,4 +1,5 @@
-// Starts a kernel on each GPU of a launch, looks after all of them until all have ended, and stops the others if one fails.
+// Starts a kernel on each GPU of a launch, looks after all kernels until they have ended, and stops the other kernels if one
+// fails.
 #include "cuda/available.h"
 
 #if ATOS_HAS_CUDA

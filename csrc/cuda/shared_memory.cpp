@@ -14,7 +14,7 @@ namespace {
 class SharedMemory;
 std::mutex guard;
 std::atomic<uint64_t> number_of_ranges{0};
-std::map<CUdeviceptr, const SharedMemory *> &ranges() { // never taken down, since arrays may outlive it
+std::map<CUdeviceptr, const SharedMemory *> &ranges() { // never taken down, since arrays may outlive static objects
   static auto &all = *new std::map<CUdeviceptr, const SharedMemory *>;
   return all;
 }

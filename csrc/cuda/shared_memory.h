@@ -1,4 +1,4 @@
-// Memory of several GPUs of which each has a process of its own: created in one of them, and mapped in all.
+// Memory of several GPUs, each of which has a process of its own: created in one process, and mapped in all.
 #pragma once
 #include "cuda/device.h"
 #include "host/shared_memory.h"

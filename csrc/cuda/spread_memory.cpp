@@ -1,5 +1,5 @@
-// Maps memory of several GPUs beside each other, and knows where it ends on each. Mapping takes milliseconds, so ranges that
-// are released are kept for the next array with the same borders.
+// Maps memory of several GPUs beside each other, and knows where each GPU's part ends. Mapping takes milliseconds, so ranges
+// that are released are kept for the next array with the same borders.
 #include "cuda/available.h"
 
 #if ATOS_HAS_CUDA
@@ -22,7 +22,7 @@ struct Part {
 };
 
 struct SpreadRange {
-  std::vector<CudaDevice *> gpus, asked; // each once; and as they were asked for
+  std::vector<CudaDevice *> gpus, asked; // each GPU once; GPUs as they were asked for
   std::vector<uint64_t> borders;
   CUdeviceptr begin = 0;
   uint64_t bytes = 0;
@@ -48,11 +48,11 @@ struct SpreadRange {
 
 std::mutex guard;
 std::atomic<uint64_t> number_of_ranges{0};
-std::map<CUdeviceptr, SpreadRange> &ranges() { // never taken down, since arrays may outlive it
+std::map<CUdeviceptr, SpreadRange> &ranges() { // never taken down, since arrays may outlive static objects
   static auto &all = *new std::map<CUdeviceptr, SpreadRange>;
   return all;
 }
-// Ranges that nobody uses, and how many bytes they may take.
+// Ranges that nobody uses, and how many bytes these ranges may take.
 std::vector<SpreadRange> &kept_ranges() {
   static auto &all = *new std::vector<SpreadRange>;
   return all;

@@ -1,4 +1,4 @@
-// Memory in one range of addresses over several GPUs, each of which provides a part of it and reaches all.
+// Memory in one range of addresses over several GPUs, each of which provides a part of the range and reaches all of it.
 #pragma once
 #include "cuda/device.h"
 

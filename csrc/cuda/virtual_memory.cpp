@@ -1,4 +1,4 @@
-// Reserves ranges of addresses on a GPU, maps memory into them, and clears it.
+// Reserves ranges of addresses on a GPU, maps memory into these ranges, and clears this memory.
 #include "cuda/available.h"
 
 #if ATOS_HAS_CUDA

@@ -8,8 +8,8 @@ namespace atos {
 // The lower half of `arrived` counts the blocks that have arrived at the barrier. The upper half counts marks. A worker adds a
 // mark before it splits an item, since a block may take its arrival back to run chunks of that item. With a function between
 // rounds a worker also adds a mark when a stop keeps it from claiming tickets. If the last block to arrive finds no mark, no
-// item was split and no stop kept a worker from claiming. If it finds marks, it sets the top bit (kComplete): from then on no
-// block takes its arrival back.
+// item was split and no stop kept a worker from claiming. If that block finds marks, it sets the top bit (kComplete): from then
+// on no block takes its arrival back.
 constexpr uint64_t kMark = uint64_t(1) << 32, kComplete = uint64_t(1) << 63;
 
 // [one thread of a block] Counts the block as arrived at a barrier of `blocks` blocks. Returns whether the block is the last
@@ -37,8 +37,8 @@ ATOS_DEVICE bool take_back_arrival(Counters *counters, uint64_t phase) {
 }
 
 // [one thread of a block] What a block does after `arrive`: the last block runs `last` and opens the barrier, the other blocks
-// wait for it to open. With `helps`, returns false as soon as an item is split whose chunks the block may run; the block has
-// taken its arrival back then. In a launch over several GPUs each GPU has a barrier of its own: its last block, which
+// wait until the barrier opens. With `helps`, returns false as soon as an item is split whose chunks the block may run; the
+// block has taken its arrival back then. In a launch over several GPUs each GPU has a barrier of its own: its last block, which
 // `represents` the GPU, opens that barrier when all GPUs have met (peers.cuh).
 template <class Last> ATOS_DEVICE bool open_or_wait(const Launch &launch, Counters *counters, uint64_t phase, bool represents,
                                                     bool is_last, uint32_t marked, bool helps, Last last) {

@@ -1,7 +1,7 @@
 // Counters that tell how many of a task's dependencies are left: `worker.arrive`.
 //
-// Whoever brings a counter to zero sees all that was written before the other arrivals: each addition releases, and the last
-// one has a fence after it (docs/design.md, memory order).
+// Whoever brings a counter to zero sees all writes before the other arrivals: each addition releases, and the last addition has
+// a fence after it (docs/design.md, memory order).
 #pragma once
 #include "device/hardware.cuh"
 #include "protocol/atomic.cuh"

@@ -264,7 +264,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       }
       Group::sync();
       Action action = header->action;
-      // With buckets, help would take 8 registers more, also in launches without barriers; with barriers buckets are rare.
+      // With buckets, to help at a barrier would take 8 registers more, even without barriers; with barriers buckets are rare.
       if (action == Action::kRound) action = this->next_round(true, nested && !has_buckets);
       if (action == Action::kLeave) break;
       if (action == Action::kItems) {

@@ -12,7 +12,7 @@ constexpr unsigned kWarpSize = 32;
 
 ATOS_DEVICE unsigned lane_id() { return threadIdx.x & 31; }
 
-// The number of this block, read from its register at each call: whatever is computed from blockIdx would be kept in registers.
+// The number of this block, read from its register at each call: values computed from blockIdx would be kept in registers.
 ATOS_DEVICE unsigned block_index() {
   unsigned block;
   asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));

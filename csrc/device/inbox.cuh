@@ -5,7 +5,7 @@
 
 namespace atos {
 
-// [all lanes of a warp] Moves the items of the inbox into the queue, unless another warp does so.
+// [all lanes of a warp] Moves the items of the inbox into the queue, unless another warp moves them.
 template <unsigned bytes> ATOS_DEVICE void take_from_inbox(const QueueRef<bytes> &queue, void *where) {
   Inbox *inbox = static_cast<Inbox *>(where);
   Delivery delivery;

@@ -1,4 +1,4 @@
-// The kernel, compiled to LTO-IR for each kind of worker and size of item; a task is linked into it.
+// The kernel, compiled to LTO-IR for each kind of worker and size of item; a task is linked into the kernel.
 #include "device/debug_groups.cuh"
 #include "device/debug_rendezvous.cuh"
 #include "device/task_api.cuh"

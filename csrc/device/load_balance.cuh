@@ -1,5 +1,5 @@
-// A batch of items, whose iterations are spread evenly over the threads of a worker, or over groups of them, however long each
-// item is.
+// A batch of items, whose iterations are spread evenly over the threads of a worker, or over groups of threads, however long
+// each item is.
 //
 // The lengths of all items are scanned, and each thread finds the item of its iteration by a search in that scan: the
 // load-balancing search of moderngpu. Long items stay out of the scan (work_sharing.cuh).
@@ -98,8 +98,8 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
     }
   }
 
-  // [all threads] Runs the task on `got` items, but for the long ones. The threads of an iteration may vote and shuffle in it;
-  // the threads of a warp converge in the search for the next iteration.
+  // [all threads] Runs the task on `got` items, but for long items. The threads of an iteration may vote and shuffle in the
+  // task; the threads of a warp converge in the search for the next iteration.
   ATOS_DEVICE void run(unsigned got) {
     if (num_kinds)
       for (unsigned from = Group::rank() & ~31u; from < got; from += Group::size()) {

@@ -1,5 +1,6 @@
-// Pushed items: gathered in a buffer while a step runs, and flushed after it. Some stay with the worker as local items, which
-// it runs next and which never get a ticket (an index into the queue: counters.h). The others are stored in the queue.
+// Pushed items: gathered in a buffer while a step runs, and flushed after the step. Some stay with the worker as local items,
+// which the worker runs next and which never get a ticket (an index into the queue: counters.h). All other items are stored in
+// the queue.
 #pragma once
 #include "device/far_work.cuh"
 #include "device/peer_pushes.cuh"
@@ -173,8 +174,8 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   }
 
   // [one lane] Number of local items, at most n, to donate to idle workers: the quotient (idle workers) / (active workers),
-  // rounded up or down at random so that it is right on average (stochastic rounding). If each active worker donated one item
-  // for every idle worker, most items would end up in the queue.
+  // rounded up or down at random so that the number is right on average (stochastic rounding). If each active worker donated
+  // one item for every idle worker, most items would end up in the queue.
   ATOS_DEVICE uint32_t items_to_donate(uint32_t n) const {
     const int32_t demand = int32_t(header->producer.demand); // 64 bits are slow
     const int32_t active = max(int32_t(launch.workers) - demand, 1);

@@ -14,10 +14,10 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
   using Batch::queue;
   using Batch::values;
 
-  // [one lane] Puts the next chunk to run into `header->chunk`, with its item and values; false if there is none. First it
-  // offers each long item of this worker's batch to all workers (`split_item`). If the entry for an item is taken, or the
-  // launch shares nothing, this worker runs that item alone, as one chunk. Then it claims a chunk of any split item. Items
-  // before `first_counted` are local.
+  // [one lane] Puts the next chunk to run into `header->chunk`, with its item and values; false if there is no chunk. First
+  // this worker offers each long item of this worker's batch to all workers (`split_item`). If the entry for an item is taken,
+  // or the launch shares nothing, this worker runs that item alone, as one chunk. Then this worker claims a chunk of any split
+  // item. Items before `first_counted` are local.
   ATOS_DEVICE bool next_chunk() {
     while (header->next_long < header->batch) {
       const unsigned k = header->next_long++;
@@ -28,7 +28,7 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
       if (launch.shares && split_item<bytes>(queue().counters, split_items(), hint() + k, items[k], its_values, value_words,
                                              lengths[k], chunk_size(), k >= header->first_counted, owner())) {
         this->count(&atos_sharing::items_split, 1);
-        header->num_split += k >= header->first_counted; // whoever finishes the last chunk reports it
+        header->num_split += k >= header->first_counted; // whoever finishes the last chunk reports the item
         continue;
       }
       *borrowed() = items[k];

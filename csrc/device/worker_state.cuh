@@ -50,7 +50,7 @@ struct Header {
   TerminationDetector end;
   uint64_t ran;              // statistics
   unsigned long long pushed; // statistics, which all lanes add to
-  uint64_t head;             // as last sampled
+  uint64_t head;             // head of the queue, as last sampled
   uint64_t round_end;        // tickets below this run in the current round
   int64_t mode;              // mode of the current round
   uint64_t borrowed_item[2]; // the item of the chunk that runs, from the table or this worker's batch; see `borrowed`
@@ -86,7 +86,7 @@ static_assert(sizeof(Header) <= kHeaderBytes, "the header outgrew its place");
 
 // A worker's state for a queue with buckets; pushes with their levels follow it (far_work.cuh).
 struct FarState {
-  Window window;    // as last sampled
+  Window window;    // window of buckets, as last sampled
   uint32_t pushes;  // far items pushed in this step, of which the buffer may hold fewer
   uint32_t surplus; // near items of a flush that are stored as far ones
   uint32_t taken;   // items of the chunk that were taken
@@ -115,7 +115,7 @@ template <unsigned bytes> struct Worker {
   PushArray<Item<bytes>> buffer;
   uint64_t *reduce;
   unsigned char *scratch;
-  int64_t round = 0, mode = 0; // of launches with barriers; in registers, and only if the task asks for them
+  int64_t round = 0, mode = 0; // round and mode of a launch with barriers; in registers, if the task asks for these
   int64_t pending = 0; // in the function between rounds: items that wait for the next round; in a register, if asked for
 
   ATOS_DEVICE QueueRef<bytes> queue() const { return QueueRef<bytes>(*launch); }

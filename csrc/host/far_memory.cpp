@@ -9,7 +9,7 @@
 namespace atos {
 namespace {
 
-constexpr uint64_t kCopiedEntries = 1 << 15; // to the device or from it at once
+constexpr uint64_t kCopiedEntries = 1 << 15; // entries copied at once, to the device or from there
 
 // The entries of far items, seen from the host as raw memory.
 template <class F> void with_far_items(uint32_t item_bytes, F f) {

@@ -1,4 +1,4 @@
-// atos_inbox: the host's side of an inbox, through which items come to the workers of one launch while they run.
+// atos_inbox: the host's side of an inbox, through which items come to the workers of one launch while the workers run.
 #pragma once
 #include <atomic>
 #include <condition_variable>

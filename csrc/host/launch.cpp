@@ -153,7 +153,7 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
     run.stale = true;
     launch.inbox->begin();
   }
-  storage.stale = true; // until it is known what the device holds
+  storage.stale = true; // until the device's counters are known
   bool over = false;
   backend.start_clock(launch);
   for (;; storage.provide(run)) {

@@ -223,7 +223,7 @@ void atos_queue::PeerLaunch::share_workers(const std::vector<uint32_t> &workers)
     runs[k]->kernel.all_workers = all;
   }
   agreed = true;
-  storage(0).backend.resident_blocks(*runs[0]); // throws if these are too many
+  storage(0).backend.resident_blocks(*runs[0]); // throws if there are too many blocks
   agreed = false;
 }
 
@@ -394,7 +394,7 @@ void atos_queue::PeerLaunch::end(bool over, const std::vector<uint64_t> &grown_b
   if (failed && !(called && most_urgent == 1)) throw Failure(failed->status, failed->message); // a task's stop is no error
 }
 
-// After the workers of all devices have left: brings this queue in order; whether the launch may go on.
+// After the workers of all devices have left: brings this queue in order; returns whether the launch may go on.
 bool atos_queue::settle(Run &run, bool over, atos_stats *stats) {
   Counters &counters = storage.counters;
   if (over) {

@@ -163,7 +163,7 @@ void atos_group::receive(uint32_t number, uint64_t bytes, void *all) {
   arrived[number] = 1;
 }
 
-// Throws if a process is gone for which this one would wait.
+// Throws if a process is gone for which this process would wait.
 void atos_group::check_complete() const {
   std::string gone;
   unsigned n = 0;

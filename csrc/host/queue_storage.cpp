@@ -1,4 +1,4 @@
-// Allocates the memory of a queue, fills its slots, and grows it.
+// Allocates the memory of a queue, fills its slots, and grows the queue.
 #include "host/queue_storage.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace atos {
 namespace {
 
-// The spill area is as large as memory allows, since it costs address space only: once a stop is asked for, tasks in hand may
+// The spill area is as large as memory allows, since it costs address space only: once a stop is asked for, running tasks may
 // push any number of items more.
 constexpr uint64_t kSpillBytes = uint64_t(16) << 30, kLeastSpill = 1 << 20;
 constexpr uint64_t kStagedSlots = 1 << 20;             // copied to the device at once

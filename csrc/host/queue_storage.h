@@ -47,7 +47,7 @@ public:
   Counters counters{};
   bool stale = true;  // whether the device's copy of the counters differs
   uint64_t level = 0; // how many pending items, from the oldest on, are left of a level that a stop interrupted
-  std::vector<unsigned char> overflow; // the newest pending items, where they do not fit into the ring
+  std::vector<unsigned char> overflow; // the newest pending items, if not all pending items fit into the ring
   uint64_t lost = 0, grown = 0;        // items dropped for want of memory; times that the queue grew
   bool disordered = false;             // workers have run, and the items that they left are not in order yet
 
@@ -63,7 +63,7 @@ public:
   // Reads the pending items, oldest first.
   std::vector<unsigned char> peek();
 
-  // Stores items behind those pending, for which the ring has to have space.
+  // Stores items behind the pending ones, for which the ring has to have space.
   void append(const Pushed &items, uint64_t n);
   // Makes these the only pending items; the queue grows if it has to and may. The first `of_level` items are left of an
   // interrupted level.
@@ -113,7 +113,7 @@ private:
   uint32_t buckets = 0, blocks = 0, directory = 0; // as in FarItems
   double inverse_delta = 1;
   bool adapts = false;
-  float inverse_width = 1; // of a bucket, in levels: where the last launch was stopped, or 1
+  float inverse_width = 1; // 1 / width of a bucket, in levels, where the last launch was stopped, or 1
   void *far = nullptr;
   bool ring_used = false; // whether the ring has items that are in `prioritized` too
 

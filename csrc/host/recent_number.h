@@ -11,7 +11,7 @@ class RecentNumber {
 public:
   static constexpr int64_t kAge = 100'000'000; // nanoseconds
 
-  // Threads that find the number old at the same time all read it anew.
+  // Threads that find the number old at the same time all read the number anew.
   template <class Read> uint64_t get(Read read, int64_t now = nanoseconds()) {
     if (now - at.load() > kAge) {
       value = read();

@@ -1,4 +1,4 @@
-// Recovery after a run: reads the items that the workers have left in a queue, and brings them in order.
+// Recovery after a run: reads the items that the workers have left in a queue, and brings these items in order.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -167,7 +167,7 @@ bool QueueStorage::recover_in_place(uint64_t level_end, const std::function<bool
   return true;
 }
 
-// Reads all items, and stores them in a ring anew.
+// Reads all items, and stores all of them in a new ring.
 void QueueStorage::recover_aside(uint64_t level_end) {
   uint64_t of_level = 0;
   std::vector<unsigned char> all = peek_from(0, level_end, &of_level);

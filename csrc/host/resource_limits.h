@@ -15,7 +15,7 @@
 namespace atos {
 
 // Content of a small file; empty if it cannot be read. Read and parsed by the C library: a stream parses with the facets of the
-// process' global locale, which is whatever other libraries made it.
+// process' global locale, which other libraries may have set.
 inline std::string content_of(const std::string &path) {
   std::string content;
   if (std::FILE *file = std::fopen(path.c_str(), "re")) {
@@ -55,7 +55,7 @@ inline double least_of_groups(const std::string &controller, Left left, const st
   return least;
 }
 
-// Cores' worth of time that a control group leaves, not rounded; infinite if it sets no limit.
+// Cores' worth of time that a control group leaves, not rounded; infinite if the group sets no limit.
 inline double quota_of_group(const std::string &directory) {
   const std::string both = content_of(directory + "/cpu.max"); // version 2: "150000 100000" or "max 100000"
   const size_t gap = both.find(' ');

@@ -54,17 +54,17 @@ struct Run {
   StopMonitor monitor;
   double copied = 0; // milliseconds
 
-  // Of a launch over several devices (peers.cpp): their queues, and which numbers the workers of this device have among all.
+  // Of a launch over several devices (peers.cpp): their queues, and the numbers of this device's workers among all workers.
   std::shared_ptr<const std::vector<Peer>> peer_table;
   Peers peers{};
   uint32_t first_worker = 0, all_workers = 0;
   float lowest_level = INFINITY;   // of the items of all devices, if their queues have buckets
   uint32_t sharing = 1, place = 0; // how many of the launch's devices are this GPU, and the place of this device among them
   bool left_behind = false;        // whether the run failed while workers ran; its queue is recovered when they have ended
-  bool has_run = false;            // whether workers have run since the queue was in order, and `counters` say what they left
-  bool full = false;               // whether its queue had no room for all pending items
+  bool has_run = false; // whether workers have run since the queue was in order, so that `counters` say what the workers left
+  bool full = false;    // whether its queue had no room for all pending items
 
-  // The CPU's workers: `live` are the counters that they use, while they run.
+  // The CPU's workers: `live` are the counters that the workers use, while they run.
   std::atomic<uint32_t> longest_batch{1};
   std::mutex stopping;
   bool asked = false;

@@ -19,7 +19,7 @@ struct atos_shared {
   virtual ~atos_shared() = default;
   virtual void create(Part part) = 0;              // memory of this process's GPU, of zeros
   virtual void attach(Part part, int file) = 0;    // memory that another process has created
-  virtual int descriptor(size_t number) const = 0; // of a part that was created here; the caller closes it
+  virtual int descriptor(size_t number) const = 0; // file descriptor of a part created here, to be closed by the caller
 
   int32_t device = 0;
   char *begin = nullptr;

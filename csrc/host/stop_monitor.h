@@ -17,7 +17,7 @@ public:
 
   explicit StopMonitor(const atos_launch &launch)
       : poll_callback(launch.poll_callback), inbox(launch.inbox), next_callback(Clock::now() + kPollInterval) {
-    // A limit of centuries is none: it would not fit the clock.
+    // A limit of centuries counts as none: such a limit would not fit the clock.
     if (launch.timeout > 0 && launch.timeout < 1e9)
       deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(launch.timeout));
   }

@@ -10,7 +10,7 @@ namespace atos {
 // An equal part of n items for each worker, or 1 if there are more workers.
 ATOS_FUNCTION uint32_t equal_share(const Launch &launch, int64_t n) {
   if (n <= int64_t(launch.workers)) return 1;
-  // In 32 bits, since a 64-bit division is slow; more than that many items is plenty for everybody.
+  // In 32 bits, since a 64-bit division is slow; 2^31 items are plenty for every worker.
   return uint32_t(n < 0x7fffffff ? n : 0x7fffffff) / launch.workers;
 }
 

@@ -66,7 +66,7 @@ struct Counters {
   uint64_t first_left; // after a stop: the lowest ticket that a worker had claimed and left without its item, or kNever
   alignas(128) uint64_t quiescent; // idle rounds: see `register_quiescent`
   alignas(128) uint64_t arrived;   // grid barrier: blocks that arrived, and more (bsp_rounds.cuh)
-  alignas(128) uint64_t phase;     // grid barrier: how often it opened
+  alignas(128) uint64_t phase;     // grid barrier: how often the barrier opened
   uint64_t splits_open;            // bits of the split items with unclaimed chunks, which workers at a barrier look for
   uint64_t round_end;              // with barriers: tickets below this run in the current round; kLastRound: no round follows
   uint64_t mode;                   // mode of the next round, set by the function between rounds

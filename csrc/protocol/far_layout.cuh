@@ -1,4 +1,4 @@
-// The memory of far items (far_items.cuh): levels, the window of buckets, entries of lists, and where all of them lie.
+// The memory of far items (far_items.cuh): levels, the window of buckets, entries of lists, and their offsets.
 #pragma once
 #include <cmath>
 #include <cstring>
@@ -9,7 +9,7 @@
 namespace atos {
 
 constexpr uint64_t kEmpty = ~uint64_t(0); // level of an entry without an item; a NaN, so no level has these bits
-constexpr float kMostScale = 1e18f;       // by which an adapting width may change, so that no level times 1 / width is a NaN
+constexpr float kMostScale = 1e18f;       // largest factor of an adapting width, so that no level times 1 / width is a NaN
 
 ATOS_FUNCTION uint32_t bits_of(float x) {
   uint32_t bits;

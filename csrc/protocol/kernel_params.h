@@ -29,7 +29,7 @@ struct CompletionRecord {
 
 // The first kernel parameter: the queue of the workers, and how they run. The second is the argument words of the task.
 struct Launch : QueueAddresses {
-  uint64_t round_begin; // discrete: the tickets that this kernel runs; persistent with barrier: those of the first round
+  uint64_t round_begin; // discrete: the tickets that this kernel runs; persistent with barrier: the tickets of the first round
   uint64_t round_end;
   uint64_t round; // with barriers: the number of the (first) round
   void *samples;  // for the trace, or null
@@ -42,13 +42,13 @@ struct Launch : QueueAddresses {
   uint32_t workers;     // of the whole grid
   uint32_t buffer;      // items that a worker's push buffer holds
   uint32_t local_items; // most items that a worker keeps after a step
-  uint32_t shares;      // whether workers split long items, and donate some of those that they keep
+  uint32_t shares;      // whether workers split long items, and donate some of their local items
   uint32_t scratch;     // bytes of a worker's scratch, of both kinds
   uint32_t persistent;
   uint32_t barrier;
   uint32_t idle_round;      // discrete: call idle once
   uint32_t unsized_scratch; // bytes of scratch before the regions that the task sizes itself
-  uint32_t time_limit;      // ticks after which workers stop by their own clock; 0: they have no limit
+  uint32_t time_limit;      // ticks after which workers stop by their own clock; 0: no limit
 
   // Of a queue with buckets (far_items.cuh).
   uint32_t far_at; // offset of FarState in the shared memory of a worker

@@ -1,4 +1,5 @@
-// What the task and its launch use, as constants that the task's module defines when it is linked into the kernel.
+// The features that the task and its launch use, as constants that the task's module defines when the module is linked into the
+// kernel.
 //
 // The constants are variables, not functions: the linker folds a constant variable where it is read, before it inlines
 // anything, and drops branches that are never taken. So features that a launch does not use cost neither code nor link time. (A

@@ -5,7 +5,7 @@
 //
 // Termination: no device can tell the end alone, since a task that runs elsewhere may push into its queue. Whoever reads
 // `finished` of *all* devices first, then the tickets of all devices, and finds the sums equal, has proof that nothing is left
-// anywhere (docs/design.md). Device 0 does so, and tells the other devices by `kEnded`.
+// anywhere (docs/design.md). Device 0 reads these counts, and tells the other devices by `kEnded`.
 #pragma once
 #include "protocol/far_items.cuh"
 #include "protocol/termination.cuh"

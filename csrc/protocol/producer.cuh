@@ -13,7 +13,7 @@ struct Producer {
   int64_t demand = kUnseen; // head - tail, as last sampled: > 0, claims that wait for items; < 0, a backlog of items
   int64_t headroom = 0;     // pushes beyond the demand that reserve their tickets at once
   uint32_t growths = 0;     // growths before `ring`
-  uint32_t reserved = 0;    // 1 if there are tickets for all that is to be flushed
+  uint32_t reserved = 0;    // 1 if there are tickets for all items to be flushed
 
   template <unsigned bytes> ATOS_FUNCTION void begin(const QueueRef<bytes> &queue) {
     ring = queue.ring(0, 0);

@@ -6,7 +6,7 @@
 // (slot.cuh).
 //
 // A push that has its tickets never waits. An item whose slot is still occupied goes to the spill area and asks for a stop; the
-// host then recovers what is pending and goes on, or reports that the queue is full. A queue may grow while workers run
+// host then recovers the pending items and goes on, or reports that the queue is full. A queue may grow while workers run
 // (growth.cuh).
 //
 // Termination detection: `finished` counts tasks that ran, each after its pushes were counted: in the tail, or in `untracked`
@@ -49,7 +49,7 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
     const bool used = !ring.first_generation(ticket);
     if (used && !slot.is_free(place.sequence)) return spill_one(item, ticket);
     if (!Slot<bytes>::packed) {
-      if (used) fence(); // whoever emptied the slot has read it
+      if (used) fence(); // whoever emptied the slot has read its item
       slot.put(item);
       fence();
     }
@@ -72,7 +72,7 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
     }
   }
 
-  // Claims n tickets to take items with; they may lie beyond the tail.
+  // Claims n tickets to take items with; these tickets may lie beyond the tail.
   ATOS_FUNCTION uint64_t claim(uint64_t n) const { return fetch_add(&counters->head, n); }
 
   // Claims at most n tickets that lie below the tail, maybe none: for workers that must not wait.

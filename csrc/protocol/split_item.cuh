@@ -44,7 +44,7 @@ template <unsigned bytes> ATOS_DEVICE bool split_item(Counters *counters, SplitI
   SplitItem &split = split_items[at];
   uint64_t busy = 0;
   if (!compare_exchange(&split.busy, busy, owner)) return false;
-  // Pairs with the fence before `busy` in `finish_chunk`: all workers that read the entry's old words are done with them.
+  // Pairs with the fence before `busy` in `finish_chunk`: all workers have finished reading the entry's old words.
   fence(); // before the words are overwritten
   const uint64_t chunks = (length + chunk - 1) / chunk;
   if constexpr (bytes == 4) store(&split.item[0], item.word);
@@ -54,7 +54,8 @@ template <unsigned bytes> ATOS_DEVICE bool split_item(Counters *counters, SplitI
   store(&split.length, length);
   store(&split.left, chunks);
   if (!counted) fetch_add(&counters->untracked, 1); // before any chunk can be finished
-  // The bit is set before chunks can be claimed: the worker that claims the last one clears it, and must not do so earlier.
+  // The bit is set before chunks can be claimed: the worker that claims the last chunk clears the bit, and must not clear it
+  // earlier.
   set_bit(&counters->splits_open, at);
   fence();
   store(&split.chunks, kChunkBias + chunks);

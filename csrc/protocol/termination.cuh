@@ -14,7 +14,7 @@ struct TerminationDetector {
   uint64_t quiescent = kNever; // the counted tasks at which this worker registered as quiescent
   uint64_t candidate = kNever; // the counted tasks when none was unfinished before an idle call, or kNever
 
-  // Counts the tasks that ran as finished. Their pushes have been flushed, and no local item descends from them.
+  // Counts the tasks that ran as finished. Their pushes have been flushed, and no local item descends from these tasks.
   template <unsigned bytes> ATOS_FUNCTION void report(const QueueRef<bytes> &queue) {
     if (!unreported) return;
     queue.finish(unreported);
