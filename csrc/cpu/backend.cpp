@@ -17,7 +17,7 @@
 namespace atos {
 namespace {
 
-constexpr uint32_t kMostThreads = 1024; // of a launch, or 4 for each core if those are more
+constexpr uint32_t kMostThreads = 1024; // of a launch, or 4 for each core if that is more
 
 // The system maps memory where the addresses are used.
 class CpuGrowableRange final : public GrowableRange {
@@ -65,7 +65,7 @@ public:
   }
 
   void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) override {
-    // Copies of what is filled already, twice as much each time, up to what the nearest cache holds.
+    // Copies the filled part, twice as much each time, up to the size of the nearest cache.
     unsigned char *at = static_cast<unsigned char *>(to);
     if (count) std::memcpy(at, element, element_bytes);
     for (uint64_t done = 1, some; done < count; done += some) {
@@ -74,12 +74,12 @@ public:
     }
   }
 
-  void wait(void *) override {} // what runs here has ended when it returns
+  void wait(void *) override {} // work on the CPU has ended when its call returns
 
   InboxMemory make_inbox() override { return {static_cast<Inbox *>(allocate(inbox_bytes(kMostItemBytes))), nullptr}; }
   void release_inbox(const InboxMemory &memory) noexcept override { release(memory.ring); }
 
-  // Threads beyond the number of cores help nobody, but some more than that do no harm.
+  // Threads beyond the number of cores help nobody, but a few more threads do no harm.
   uint32_t resident_blocks(const Run &run) override {
     const uint32_t blocks = std::max(run.launch.blocks, run.all_workers);
     const uint32_t most = std::max(kMostThreads, 4 * cores());
@@ -112,7 +112,7 @@ public:
     if (!runs[0]->launch.barrier && runs[0]->peers.own == 0) ++runs[0]->counters->rounds;
   }
 
-  // One pool has the workers of all devices. A stop is asked for on the first one, whose workers tell the others.
+  // One pool has the workers of all devices. A stop is asked for on the first device, whose workers tell the others.
   void run_peers(const Runs &runs, bool collects) override {
     for (const auto &run : runs) run->over = false;
     std::vector<Run *> observed;
@@ -151,8 +151,8 @@ private:
     return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   }
 
-  // Runs `with_pool` in a launch thread, while the caller polls, who stops the first run and sees all. A thread whose workers
-  // do not stop is left behind.
+  // Runs `with_pool` in a launch thread, while the caller polls: the caller stops the first run, and samples all runs. A launch
+  // thread whose workers do not stop is left behind.
   template <class F> static void drive(const std::vector<Run *> &runs, F with_pool) {
     Run &run = *runs[0];
     std::unique_ptr<LaunchThread> &thread = launch_thread_of_caller();
@@ -182,7 +182,7 @@ private:
     for (const Run *each : runs) run.monitor.workers_stopped(each->counters->stop);
   }
 
-  // Samples the counters of all devices, those of other processes too, if workers run.
+  // Samples the counters of all devices, also of other processes, if workers run.
   static bool observe(Run &run, atos_sample *now) {
     if (!run.launch.progress) return false;
     std::lock_guard<std::mutex> lock(run.stopping);
@@ -193,7 +193,7 @@ private:
       const uint64_t tail = tickets_of(load(&its.tail)), head = load(&its.head);
       now->ran += load(&its.ran_so_far);
       now->tail += tail;
-      now->claimed += devices > 1 ? std::min(head, tail) : head; // workers that wait on one make up for no item of another
+      now->claimed += devices > 1 ? std::min(head, tail) : head; // claims beyond a tail make up for no other device's item
     }
     return true;
   }
@@ -205,20 +205,20 @@ private:
     if (run.live) __atomic_fetch_or(&run.live->stop, why, __ATOMIC_RELEASE);
   }
 
-  // The discrete schedule: threads run what is pending, and leave when nothing is; with a barrier only what was pending when
-  // the round began.
+  // The discrete schedule: threads run pending items, and leave when there are none; with a barrier, only items that were
+  // pending when the round began.
   static void rounds(Run &run, ThreadPool &pool) {
     Counters &counters = *run.counters;
-    pool.start(run.launch.blocks); // all of them before the first task runs, since it may fail
+    pool.start(run.launch.blocks); // all threads before the first task runs, since a start may fail
     while (counters.stop == kRun) {
       const uint64_t tail = counters.tail, far = counters.far.stored, pending = tail - counters.head;
       const uint64_t end = counters.head < run.first_end ? run.first_end : tail;
       const uint64_t opened = pending == 0 && run.launch.buckets ? open_next(run) : 0; // chunks of far items
-      // A queue that is empty from the start has one round of nothing, for the function after it to push.
+      // A queue that is empty from the start has one empty round, so that the function between rounds can push.
       const bool empty_round = pending == 0 && opened == 0 && run.launch.each_round && counters.rounds == 0;
       run.kernel.idle_round = pending == 0 && opened == 0 && !empty_round;
       if (run.kernel.idle_round && !run.launch.idle) return;
-      // A thread that gets less than a batch costs more than it helps; an idle round has all of them.
+      // A thread that gets less than a batch costs more than it helps; an idle round has all threads.
       const uint64_t useful = opened ? opened : empty_round ? 1 : (pending + run.launch.fetch - 1) / run.launch.fetch;
       run.blocks = !run.kernel.idle_round && useful < run.launch.blocks ? uint32_t(useful) : run.launch.blocks;
       run.kernel.workers = run.blocks;
@@ -291,8 +291,8 @@ private:
     return start;
   }
 
-  // Each thread that launches has a launch thread of its own. A forked child has none of its parent's threads: it forgets their
-  // launch thread, and starts another.
+  // Each thread that launches has a launch thread of its own. A forked child has none of its parent's threads: the child
+  // forgets their launch thread, and starts another.
   static std::unique_ptr<LaunchThread> &launch_thread_of_caller() {
     struct Holder {
       std::unique_ptr<LaunchThread> thread;

@@ -1,4 +1,4 @@
-// CrashNotice, by handlers of SIGSEGV and SIGBUS that stand in front of those that were there.
+// CrashNotice, by handlers of SIGSEGV and SIGBUS in front of the earlier handlers.
 #include "cpu/crash_notice.h"
 
 #include <atomic>
@@ -18,8 +18,8 @@ constexpr int kSignals[] = {SIGSEGV, SIGBUS};
 
 struct sigaction earlier[2];
 
-// The threads that run tasks, or 0. No variable of a thread: a handler of signals may not be the first to use one, and one that
-// is there from the begin takes room that the libraries of a process share.
+// The threads that run tasks, or 0. Not thread_local: a signal handler may not be the first to use such a variable, and static
+// thread-local storage takes room that the libraries of a process share.
 constexpr unsigned kMostThreads = 1024;
 std::atomic<pthread_t> threads[kMostThreads];
 
@@ -30,7 +30,7 @@ bool runs_task() {
 }
 
 void tell(int number, siginfo_t *info, void *) {
-  const bool of_thread = info->si_code > 0 || info->si_code == SI_TKILL; // which a handler before this one has raised again
+  const bool of_thread = info->si_code > 0 || info->si_code == SI_TKILL; // SI_TKILL: raised again by another handler
   if (of_thread && runs_task() && write(STDERR_FILENO, kText, sizeof kText - 1) < 0) { // nobody to tell
   }
   sigaction(number, &earlier[number == kSignals[1]], nullptr);

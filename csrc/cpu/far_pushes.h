@@ -14,19 +14,19 @@ public:
 
   explicit FarPushes(const FarItems<bytes> &far) : far(far) {}
 
-  // Comes before all pushes: workers cannot report that there is no memory.
+  // Reads the window. Comes before all pushes, since it reserves memory for them: workers cannot report a lack of memory.
   void look() {
     pushes.reserve(kMost);
     window = far.window();
   }
   bool is_near(float level) const { return window.is_near(level); }
-  // Whether it is full now.
+  // Adds a push; whether the buffer is full now.
   bool add(const Item<bytes> &item, float level) {
     pushes.push_back({item, level});
     return pushes.size() >= kMost;
   }
 
-  // Stores them; returns how many.
+  // Stores the pushes; returns how many.
   uint64_t store() {
     const uint64_t n = pushes.size();
     if (!n) return 0;
@@ -47,7 +47,7 @@ public:
   }
 
 private:
-  static constexpr size_t kMost = 256; // stored at once
+  static constexpr size_t kMost = 256; // pushes that are stored at once
   struct Push {
     Item<bytes> item;
     float level;

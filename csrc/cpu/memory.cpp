@@ -1,6 +1,6 @@
-// Small blocks come from calloc, large ones are mapped. The pages of a block that is kept are the system's to take back
-// (MADV_FREE), so it does not count them as used; those that it took are zeros when they are used again. Huge pages are asked
-// for in the largest blocks (MADV_HUGEPAGE), for fewer page faults and misses of the TLB.
+// Small blocks come from calloc, large ones are mapped. The system may take back the pages of a kept block (MADV_FREE), and so
+// does not count them as used; pages that were taken back are zeros when they are used again. Huge pages are asked for in the
+// largest blocks (MADV_HUGEPAGE), for fewer page faults and misses of the TLB.
 #include "cpu/memory.h"
 
 #include <algorithm>
@@ -15,19 +15,19 @@ namespace atos::cpu {
 namespace {
 
 constexpr uint64_t kMapped = 1 << 20; // bytes from which on a block is mapped
-constexpr uint64_t kHuge = 4 << 20;   // the same with huge pages, which have 2 MB on most processors
+constexpr uint64_t kHuge = 4 << 20;   // bytes from which on a mapped block has huge pages, of 2 MB on most processors
 constexpr uint64_t kAlignment = 128;
 constexpr size_t kMostKept = 16;
 
-// In front of each block: what it lies in, which is of the C library if it has no bytes here.
+// In front of each block: the range that the block lies in, without bytes if the block is from the C library.
 static_assert(sizeof(AddressRange) <= kAlignment);
 
 KeptRanges &kept() {
-  static KeptRanges &instance = *new KeptRanges(kMostKept); // never taken down, since arrays may outlive it
+  static KeptRanges &instance = *new KeptRanges(kMostKept); // never taken down, since arrays may outlive static objects
   return instance;
 }
 
-// A thread of the parent may have held the lock at a fork, so that a child keeps nothing.
+// A thread of the parent may have held the lock at a fork, so that a child keeps no blocks.
 bool is_first_process() {
   static const pid_t first = getpid();
   return getpid() == first;
@@ -54,7 +54,7 @@ AddressRange map(uint64_t bytes, bool cleared) {
   }
   if (begin == MAP_FAILED) return {};
 #ifdef MADV_HUGEPAGE
-  if (bytes >= kHuge) madvise(begin, bytes, MADV_HUGEPAGE); // a system without them has small ones
+  if (bytes >= kHuge) madvise(begin, bytes, MADV_HUGEPAGE); // a system without huge pages uses small ones
 #endif
   return {begin, bytes};
 }

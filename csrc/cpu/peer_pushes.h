@@ -9,7 +9,7 @@
 
 namespace atos {
 
-template <unsigned bytes> struct NoPeers { // in place of them, in a launch on one device
+template <unsigned bytes> struct NoPeers { // in place of PeerPushes, in a launch on one device
   NoPeers(const Peers &, uint64_t) {}
   void look() {}
   bool push(const Item<bytes> &, float, uint64_t *) { return false; }
@@ -21,7 +21,7 @@ template <unsigned bytes> class PeerPushes {
 public:
   const Peers peers;
 
-  // Of a worker that pushes at most so many items at once.
+  // The pushes of a worker that pushes at most so many items at once.
   PeerPushes(const Peers &peers, uint64_t most) : peers(peers), producers(peers.count), ends(peers.count) {
     near.reserve(kMost);
     owners.reserve(std::max<uint64_t>(most, kMost));
@@ -29,14 +29,14 @@ public:
     for (uint32_t k = 0; k < peers.count; ++k) producers[k].begin(peers.queue<bytes>(k));
   }
 
-  // Of queues with buckets: looks at the windows of the other devices, by which their items are near or far.
+  // With buckets: reads the windows of the other devices, by which items of these devices are near or far.
   void look() {
     if (far.empty())
       for (uint32_t k = 0; k < peers.count; ++k) far.emplace_back(peers.far_items<bytes>(k));
     for (uint32_t k = 0; k < peers.count; ++k)
       if (k != peers.own) far[k].look();
   }
-  // Takes an item if it is another device's; whether it is. Counts those that it had to store now, for want of space.
+  // Takes an item if another device owns it; whether one does. Adds to *stored the items that had to be stored now.
   bool push(const Item<bytes> &item, float level, uint64_t *stored) {
     const uint32_t owner = peers.owner(item);
     if (owner == peers.own) return false;
@@ -46,7 +46,7 @@ public:
     if (full) *stored += store();
     return true;
   }
-  // Stores them; returns how many.
+  // Stores the pushes; returns how many.
   uint64_t store() {
     uint64_t n = near.size();
     if (n) publish(near.data(), n);
@@ -56,7 +56,7 @@ public:
     return n;
   }
 
-  // Stores n items. Those of one owner get their tickets by one addition there.
+  // Stores n items. The items of one owner get their tickets by one addition to its tail.
   void publish(const Item<bytes> *items, uint64_t n) {
     std::fill(ends.begin(), ends.end(), 0);
     owners.resize(n);
@@ -74,17 +74,17 @@ public:
   bool may_open() const { return peers.template may_open<bytes>(); }
 
 private:
-  // The demand of a queue is not sampled: one that may grow is asked for space before each push into it.
+  // The demand of a queue is not sampled: a queue that may grow is asked for space before each push into it.
   void publish_to(uint32_t number, const Item<bytes> *items, uint64_t n) {
     const QueueRef<bytes> queue = peers.queue<bytes>(number);
     Producer &producer = producers[number];
-    if (producer.above_high_water(uint32_t(n))) producer.reserve_when_space(queue, n, [] {}); // all that may be mapped is
+    if (producer.above_high_water(uint32_t(n))) producer.reserve_when_space(queue, n, [] {}); // all rings are mapped
     else producer.reserve(queue, n);
     queue.publish(producer.ring, producer.base, items, n, 0, 1);
     producer.reserved = 0;
   }
 
-  static constexpr size_t kMost = 256; // near items that are kept until they are stored
+  static constexpr size_t kMost = 256; // near items kept before all of them are stored
   std::vector<FarPushes<bytes>> far;   // for each device
   std::vector<Item<bytes>> near;       // for other devices
   std::vector<Producer> producers;     // for the queue of each device

@@ -11,7 +11,7 @@ template <unsigned bytes> void work(const Runs &runs, ThreadPool &pool) {
   std::vector<std::unique_ptr<CpuWorker<bytes, true>>> workers;
   for (const auto &run : runs)
     for (unsigned k = 0; k < run->blocks; ++k) workers.push_back(std::make_unique<CpuWorker<bytes, true>>(*run, k));
-  pool.start(unsigned(workers.size())); // all of them before the first task runs, since it may fail
+  pool.start(unsigned(workers.size())); // all threads before the first task runs, since a start may fail
   pool.run(unsigned(workers.size()), [&](unsigned number) {
     const CrashNotice notice(static_cast<const CpuProgram &>(*runs[0]->program).checked);
     workers[number]->work();

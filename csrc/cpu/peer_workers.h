@@ -1,5 +1,4 @@
-// The workers of a launch over several CPU devices. They are compiled apart from those of one device, whose code stays as it
-// is.
+// The workers of a launch over several CPU devices, compiled apart from the workers of one device, whose code stays as it is.
 #pragma once
 #include <memory>
 #include <vector>

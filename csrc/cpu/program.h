@@ -17,14 +17,13 @@ struct CpuProgram : atos_program {
       : atos_program(ATOS_CPU), run(run), idle(idle), each_round(each_round), checked(checked) {}
 };
 
-// The check that failed in the task which this thread runs. A task with checks calls atos_cpu_fail, and knows nothing of a
-// worker there.
+// The check that failed in the task which this thread runs. A task with checks calls atos_cpu_fail, which gets no worker.
 inline atos_failure &failure_of_thread() {
   static thread_local atos_failure failure{};
   return failure;
 }
 
-// Reports the check that failed in the task which has just returned, if one did.
+// Reports the check that failed in the task which has just returned, if a check did.
 template <unsigned bytes> void report_failure(const QueueRef<bytes> &queue, const Item<bytes> *item) {
   atos_failure &failure = failure_of_thread();
   if (!failure.failed) return;

@@ -1,4 +1,4 @@
-// Scratch: the memory that a CPU worker lends its tasks. Regions whose size the task gives follow one that has no size.
+// Scratch: the memory that a CPU worker lends its tasks. Regions whose size the task gives follow the unsized region.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -14,7 +14,7 @@ public:
 
   unsigned char *unsized() { return memory.data(); }
 
-  // The region of a place in the task. It begins behind all others when the place is met for the first time.
+  // The region of a place in the task. When a place is met for the first time, its region begins behind all others.
   unsigned char *region(uint64_t place, uint64_t bytes) {
     for (const auto &[known, known_begin] : regions)
       if (known == place) return memory.data() + known_begin;
@@ -25,7 +25,7 @@ public:
 
 private:
   std::vector<unsigned char> memory;
-  uint64_t begin;                                     // of what no region has
+  uint64_t begin;                                     // begin of the bytes that no region has
   std::vector<std::pair<uint64_t, uint64_t>> regions; // a place, and where its region begins
 };
 

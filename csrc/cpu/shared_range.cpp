@@ -28,7 +28,7 @@ SharedRange::SharedRange(void *begin, uint64_t bytes)
     : begin(static_cast<char *>(begin)), bytes(bytes), page(uint64_t(sysconf(_SC_PAGESIZE))), removes(tell_whether()),
       parts(page) {}
 
-// Tries it with the first page: where a system is emulated it may take that for a hint.
+// Tries with the first page whether the system takes pages back: an emulated system may take the request for a hint.
 bool SharedRange::tell_whether() const {
   *begin = 1;
   const bool told = madvise(begin, page, MADV_REMOVE) == 0 && *static_cast<volatile char *>(begin) == 0;
@@ -50,7 +50,7 @@ void *SharedRange::allocate(uint64_t size) {
   return pointer;
 }
 
-// Gives the pages back to the system, in every process: zeros are there from then on.
+// Gives the pages back to the system, in every process: the pages are zeros from then on.
 void SharedRange::release(void *pointer) noexcept {
   if (retired) return;
   const uint64_t at = uint64_t(static_cast<char *>(pointer) - begin), size = parts.size_of(at);
@@ -60,7 +60,7 @@ void SharedRange::release(void *pointer) noexcept {
 }
 
 void *SharedRange::reserve(uint64_t *size, uint64_t least) {
-  *size = std::max(std::min(*size, bytes / 4), least); // most of it is for rings
+  *size = std::max(std::min(*size, bytes / 4), least); // most of the range is for rings
   return allocate(*size);
 }
 

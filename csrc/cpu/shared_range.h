@@ -1,7 +1,7 @@
 // SharedRange: a range of memory that several processes have mapped, for a queue, of zeros at first.
 //
-// Only pages that were written take memory, so it may be larger than what there is. What lies in it has the same distance from
-// its begin in every process; nothing lies at 0.
+// Only pages that were written take memory, so the range may be larger than the memory of the host. A part has the same
+// distance from the begin of the range in every process; no part lies at 0.
 #pragma once
 #include "host/memory_source.h"
 #include "host/taken_parts.h"
@@ -22,7 +22,7 @@ private:
   class Part;
   char *const begin;
   const uint64_t bytes, page;
-  const bool removes; // whether the system takes pages back when it is told to
+  const bool removes; // whether the system takes pages back on request
   TakenParts parts;
   bool retired = false;
 

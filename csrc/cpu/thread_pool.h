@@ -1,4 +1,4 @@
-// ThreadPool: the threads of the CPU backend, kept between launches; Backoff: how they wait for each other.
+// ThreadPool: the threads of the CPU backend, kept between launches; Backoff: how the threads wait for each other.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -60,8 +60,8 @@ public:
     }
   }
 
-  // Calls f(0) to f(count - 1), each in a thread, the first in the caller's; returns when all have returned. If some throw, it
-  // throws what the first of them did.
+  // Calls f(0) to f(count - 1), each in a thread, the first in the caller's; returns when all calls have returned. If some
+  // calls throw, rethrows the first exception.
   void run(unsigned count, const std::function<void(unsigned)> &f) {
     start(count);
     thrown = nullptr;
@@ -110,8 +110,8 @@ private:
   std::condition_variable wake, done;
   std::vector<std::thread> threads;
   const std::function<void(unsigned)> *work = nullptr;
-  std::exception_ptr thrown;         // by the work
-  unsigned num_active = 0, left = 0; // threads that the work is for; those of them that still run it
+  std::exception_ptr thrown;         // exception of the work
+  unsigned num_active = 0, left = 0; // threads that the work is for; threads that still run the work
   uint64_t generation = 0;
   bool closing = false;
 };

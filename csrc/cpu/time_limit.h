@@ -9,8 +9,8 @@ class TimeLimit {
 public:
   explicit TimeLimit(const StopMonitor &monitor) : end(monitor.time_limit()) {}
 
-  // Whether the worker is to leave before the end. If it finds the limit over, it asks all to. It looks at the clock `now`, or
-  // else at times, since batches are short.
+  // Whether the worker is to leave before the end. A worker that finds time up asks all workers to leave. Looks at the clock if
+  // `now`, otherwise at some calls only, since batches are short.
   template <unsigned bytes> bool stops(const QueueRef<bytes> &queue, bool now) {
     const bool looks = end != StopMonitor::Clock::time_point::max() && (now || calls++ % kCallsBetweenLooks == 0);
     if (looks && StopMonitor::Clock::now() >= end) set_bits(&queue.counters->stop, kStopAsked);

@@ -16,7 +16,7 @@
 
 namespace atos {
 
-constexpr uint64_t kNoRoundEnd = ~uint64_t(0); // as the end of a discrete launch's round: whatever is pushed meanwhile runs too
+constexpr uint64_t kNoRoundEnd = ~uint64_t(0); // end of a discrete launch's round: items pushed meanwhile run too
 
 // `several`: of a launch over several devices, which is persistent.
 template <unsigned bytes, bool several = false> class CpuWorker {
@@ -151,15 +151,15 @@ private:
     }
   }
 
-  // Ends a round; whether all that it had ran, if the workers have reported that. Claims ran past its end, unless a stop
-  // interrupted it.
+  // Ends a round; whether all of its items ran, if the workers have reported what they ran. Claims ran past the end of the
+  // round, unless a stop interrupted the round.
   bool close_round(uint64_t round_end) {
     if constexpr (several) return to_peers.peers.close_round(given.buckets);
     lower_to(&queue.counters->head, round_end);
     return ran_all_below(queue.counters, round_end);
   }
 
-  // A round that pushed nothing but far items is followed by one that moves those of the next bucket.
+  // Opens the next round. If the last one pushed only far items, the next one moves the items of the next bucket.
   void open_round(uint64_t round_end) {
     if constexpr (several)
       return to_peers.peers.open_round(
@@ -172,8 +172,8 @@ private:
     store(&queue.counters->round_end, stopped ? round_end | kLastRound : next);
   }
 
-  // The last worker at the end of a round runs the function between rounds, when all have reported what they ran; not if a stop
-  // interrupted the round, whose rest is a round of a later run.
+  // The last worker at the end of a round runs the function between rounds, when all workers have reported what they ran; not
+  // if a stop interrupted the round, whose rest is a round of a later run.
   void call_each_round(uint64_t round_end) {
     if (given.buckets) far_pushes.look(), to_peers.look();
     view.worker.next_mode = view.worker.mode;
@@ -185,14 +185,14 @@ private:
     else store(&queue.counters->mode, uint64_t(view.worker.next_mode));
   }
 
-  Counters *meeting() const { // of those who meet at a barrier
+  Counters *meeting() const { // counters of the device where workers meet at a barrier
     if constexpr (several) return to_peers.peers.meeting();
     else return queue.counters;
   }
 
   bool arrive_last() { return (fetch_add(&meeting()->arrived, uint64_t(1)) + 1) % uint64_t(view.worker.workers) == 0; }
 
-  // False if it does not open, since a process is gone whose workers will not arrive.
+  // False if the barrier does not open, since a process is gone whose workers will not arrive.
   template <class Last> bool barrier(Last last) {
     Counters *counters = meeting();
     const uint64_t phase = load(&counters->phase);
@@ -225,14 +225,14 @@ private:
     }
   }
 
-  // A fair batch of all that is pending; samples the demand.
+  // A fair batch of all pending items; samples the demand.
   uint64_t claim_size(uint64_t head) {
     const uint64_t end = tail();
     producer.demand = int64_t(head - end);
     return fair_batch_size(launch, head, end);
   }
 
-  // Takes the items of the claimed tickets, from the first one on, as far as they are there; returns how many.
+  // Takes the items of the claimed tickets, in order, up to the first slot that is not filled; returns how many.
   unsigned take_ready() {
     unsigned got = 0;
     const unsigned limit = most = longest.load(std::memory_order_relaxed);
@@ -254,11 +254,11 @@ private:
   }
 
   void run_batch(unsigned got) {
-    // A worker stops between batches: long tasks make them shorter. A look at the clock now and then is enough.
+    // A worker stops between batches: long tasks make batches shorter. A look at the clock now and then is enough.
     const bool timed = (got == most && most < launch.fetch) || (got >= kShortBatch && batches++ % kBatchesPerTiming == 0);
     const auto began = timed ? StopMonitor::Clock::now() : StopMonitor::Clock::time_point{};
     if (!program.checked) program.run(&view.worker, items.data(), got, given.arguments);
-    else // one by one, since a task that fails returns from all that it was given
+    else // one by one, since a task that fails returns from all of its items
       for (unsigned k = 0; k < got; ++k) {
         program.run(&view.worker, &items[k], 1, given.arguments);
         report_failure(queue, &items[k]);
@@ -299,13 +299,14 @@ private:
   // Stores the first n items of the buffer in the ring.
   void publish_first(uint64_t n) {
     if constexpr (several) return to_peers.publish(buffer.data(), n);
-    if (producer.above_high_water(uint32_t(n))) producer.reserve_when_space(queue, n, [] {}); // all that may be mapped is
+    if (producer.above_high_water(uint32_t(n))) producer.reserve_when_space(queue, n, [] {}); // all rings are mapped
     else producer.reserve(queue, n);
     queue.publish(producer.ring, producer.base, buffer.data(), n, 0, 1);
     producer.reserved = 0;
   }
 
-  // The rest is for queues with buckets. The buffer has near items with their levels; a worker without rounds keeps them.
+  // The rest is for queues with buckets. The buffer has near items with their levels; a worker without rounds keeps these
+  // items.
 
   void push(const Item<bytes> &item, float level) {
     if (to_peers.push(item, level, &pushed)) return;
@@ -318,8 +319,8 @@ private:
     levels[size_t(view.worker.count++)] = level;
   }
 
-  // After a batch: stores what is far or of other devices, and gives the ring what is near: all, or the oldest ones as far as
-  // workers wait for them, or as they are more than a worker may keep.
+  // After a batch: stores far items and items of other devices, and gives the near items to the ring: all of them, or the
+  // oldest ones, as far as workers wait for items, or as the worker may not keep so many.
   void settle_pushes() {
     store_far();
     pushed += to_peers.store();
@@ -358,15 +359,15 @@ private:
   void make_far(uint64_t n) {
     for (uint64_t i = 0; i < n; ++i)
       if (far_pushes.add(buffer[i], levels[i])) store_far();
-    pushed -= std::min(kept, n); // they were counted
+    pushed -= std::min(kept, n); // these items were counted as pushed
     drop_first(n);
     store_far();
   }
 
   void store_far() { pushed += far_pushes.store(); }
 
-  // Runs the last of the items that the worker has kept; false if it must look for others first. Now and then the first ones
-  // have their turn, and what waits in the ring, also if the last ones push themselves again until those have run.
+  // Runs the newest items that the worker has kept; false if it must look for other items first. Now and then the oldest items
+  // and items that wait in the ring have their turn, also if the newest items push themselves again until those have run.
   bool run_local() {
     const bool oldest = ++local_steps % kMostLocalSteps == 0;
     if (oldest) {
@@ -418,7 +419,7 @@ private:
     }
     settle_pushes();
     pushed -= taken;
-    end.unreported += taken; // they were unfinished tasks that pushed themselves
+    end.unreported += taken; // the far items were unfinished tasks that pushed themselves
     if (taken == chunk.to - chunk.from) far.finish_chunk(chunk);
     return true;
   }
@@ -439,7 +440,7 @@ private:
   Scratch scratch;
   View view;
   uint64_t ran = 0, pushed = 0, local_items = 0, items_donated = 0, ran_by[ATOS_MAX_KINDS] = {};
-  std::atomic<uint32_t> &longest; // batch of any worker
+  std::atomic<uint32_t> &longest; // longest batch of any worker
   unsigned most = 1, batches = 0, steps = 0, local_steps = 0;
   TimeLimit limit;
 };

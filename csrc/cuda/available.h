@@ -1,5 +1,5 @@
-// ATOS_HAS_CUDA: whether this build has CUDA's headers. This is the one place that asks. Without them, unavailable.cpp takes
-// the place of all other sources of this folder.
+// ATOS_HAS_CUDA: whether this build has CUDA's headers. Only this file asks for the headers. Without them, unavailable.cpp
+// takes the place of all other sources of this folder.
 #pragma once
 
 #if __has_include(<cuda.h>)

@@ -41,7 +41,7 @@ public:
   }
   bool store_items(void *slots, const void *items, uint64_t first, uint64_t count, uint32_t item_bytes,
                    uint64_t generation) override {
-    // A run that waits for the host may hold all multiprocessors, and the kernel would wait for it.
+    // A run that waits for the host may hold all multiprocessors, and the kernel would wait for that run.
     return device.call_unless_run([&] { cuda::store_items(device, slots, items, first, count, item_bytes, generation); });
   }
   std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) override { return reserve_range(device, bytes); }

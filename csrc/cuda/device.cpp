@@ -1,4 +1,4 @@
-// Opens a GPU, asks for its properties, and keeps the list of kernels that are stuck on it.
+// Opens a GPU, asks for its properties, and keeps the list of kernels that are stuck on the GPU.
 #include "cuda/available.h"
 
 #if ATOS_HAS_CUDA
@@ -49,7 +49,7 @@ void CudaDevice::note_clearing() {
 }
 
 void CudaDevice::wait_for_clearing(CUstream stream) {
-  if (!stream || stream == CU_STREAM_LEGACY) return; // which is in order
+  if (!stream || stream == CU_STREAM_LEGACY) return; // the legacy stream is in order
   std::lock_guard<std::mutex> lock(guard);
   if (cleared) check(driver().cuStreamWaitEvent(stream, cleared, 0), "launching");
 }
@@ -74,7 +74,7 @@ void CudaDevice::refuse_if_stuck() {
 
 void CudaDevice::add_stuck(const StuckKernel &kernel) noexcept {
   std::lock_guard<std::mutex> lock(guard);
-  stuck_kernels.push_back(kernel); // for which begin_run has made room
+  stuck_kernels.push_back(kernel); // `begin_run` has made room
   has_stuck_kernels = true;
 }
 
@@ -152,7 +152,7 @@ void CudaDevice::release_due() noexcept {
   }
 }
 
-// Takes a release whose event has come. Later events come later.
+// Takes a release whose event has come. Events come in the order of `unreleased`.
 bool CudaDevice::take_unused(PutOff *found) noexcept {
   std::lock_guard<std::mutex> lock(guard);
   const auto first =

@@ -1,5 +1,5 @@
 // CudaDevice: a GPU with its primary context, its attributes, and the kernels that are stuck on it. Memory, programs and
-// launches are built on it.
+// launches are built on CudaDevice.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace atos::cuda {
 
-// The objects of the devices of which one was asked for. Never taken down, since threads may still end while the process does.
+// One object for each device that was asked for. Never taken down, since threads may still end while the process does.
 template <class T> struct InstancesByDevice {
   std::mutex guard;
   std::map<int32_t, std::unique_ptr<T>> instances;
@@ -36,7 +36,7 @@ template <class T> T &instance_of_device(int32_t index) {
   return *instance;
 }
 
-// Those that have been made so far.
+// The objects that have been made so far.
 template <class T> std::vector<T *> existing_instances() {
   InstancesByDevice<T> &all = InstancesByDevice<T>::all();
   std::lock_guard<std::mutex> lock(all.guard);
@@ -46,7 +46,7 @@ template <class T> std::vector<T *> existing_instances() {
   return existing;
 }
 
-// Makes the device's primary context current, as CuPy and PyTorch use it, and restores what was current before.
+// Makes the device's primary context current, as CuPy and PyTorch use it, and restores the context that was current before.
 struct ScopedContext {
   explicit ScopedContext(CUcontext context) { check(driver().cuCtxPushCurrent(context), "making the device current"); }
   ~ScopedContext() {
@@ -57,7 +57,7 @@ struct ScopedContext {
   ScopedContext &operator=(const ScopedContext &) = delete;
 };
 
-// A kernel that was asked to stop and did not: its completion record, and the sequence number that will be in it.
+// A kernel that was asked to stop and did not: its completion record, and the sequence number that the record will have.
 using StuckKernel = std::pair<const CompletionRecord *, uint64_t>;
 
 inline bool has_completed(const StuckKernel &kernel) {
@@ -84,23 +84,23 @@ public:
   int attribute(CUdevice_attribute what) const;
   void wait(CUstream stream);
 
-  // New memory is cleared on the legacy stream, which those of others need not wait for: notes that it has been asked for, and
-  // lets a stream wait until it is done. The context has to be current.
+  // New memory is cleared on the legacy stream, which other streams need not wait for. `note_clearing` notes that a clearing
+  // was asked for; `wait_for_clearing` lets a stream wait until the clearing is done. The context has to be current.
   void note_clearing();
   void wait_for_clearing(CUstream stream);
 
   // Whether a kernel that did not stop holds the GPU: any call that waits for the GPU would then wait for that kernel.
   bool stuck();
   void refuse_if_stuck();
-  void add_stuck(const StuckKernel &kernel) noexcept; // of a run
+  void add_stuck(const StuckKernel &kernel) noexcept; // a kernel of a run
 
-  // The launches whose kernels may run: some, `for_host`, wait for items from the host.
+  // Count the launches whose kernels may run. Kernels of launches `for_host` wait for items from the host.
   void begin_run(bool for_host);
   void end_run(bool for_host) noexcept;
 
-  // Whether the calling thread must not wait for all that the GPU runs: a run waits for the host, perhaps for this thread, or
-  // this thread is in the callback of a launch, which it serves. `call_unless_run` then does not call, and returns false. No
-  // run begins during a call. The context has to be current.
+  // Whether the calling thread must not wait for all work of the GPU: a run waits for the host, perhaps for this thread, or
+  // this thread is in the callback of a launch, which serves the run. `call_unless_run` then does not call, and returns false.
+  // No run begins during a call. The context has to be current.
   bool has_run();
   template <class Call> bool call_unless_run(Call call) {
     std::shared_lock<std::shared_mutex> none_begins(beginning);
@@ -109,14 +109,14 @@ public:
     return true;
   }
 
-  // Releases something that is in no use, which may take a wait for all that the GPU runs. While there are runs it is put off.
+  // Releases a resource that is not in use; the release may wait for all work of the GPU, and is put off while there are runs.
   // The context has to be current.
   template <class Release> void release_unless_run(Release release) noexcept {
     std::shared_lock<std::shared_mutex> none_begins(beginning);
     if (!put_off(release, false)) release();
   }
-  // The same for memory that streams of any library may still use, where `release` itself waits for nothing: waits for all that
-  // the GPU runs. While there are runs it is put off until what the GPU runs now has ended.
+  // Releases memory that streams of any library may still use, by a `release` that itself waits for nothing: waits for all work
+  // of the GPU, or, while there are runs, puts the release off until the GPU's current work has ended.
   template <class Release> void release_when_unused(Release release) noexcept {
     {
       std::shared_lock<std::shared_mutex> none_begins(beginning);
@@ -125,11 +125,11 @@ public:
         return;
       }
     }
-    release_due(); // of others
+    release_due(); // put off by other calls
   }
-  void release_due() noexcept; // what was put off, as far as it is time
+  void release_due() noexcept; // runs the releases that were put off, if it is time
 
-  // The GPUs that reach the memory of this one, with it: those that are mapped for them and for it.
+  // The access rights to this GPU's memory: of this GPU, and of each GPU that reaches its memory.
   std::vector<CUmemAccessDesc> access();
   bool reached_by(const CudaDevice &other);
   void let_reach(const CudaDevice &other);
@@ -142,15 +142,15 @@ public:
 private:
   std::mutex guard;
   std::vector<StuckKernel> stuck_kernels; // of all launches
-  std::vector<CUdevice> reaching;         // others that reach its memory
+  std::vector<CUdevice> reaching;         // other GPUs that reach this GPU's memory
   CUevent cleared = nullptr;              // when memory was cleared last
   std::atomic<bool> has_stuck_kernels{false};
-  // A release that was put off until an event, or, if that is null, until there is no run.
+  // A release that was put off until an event, or, if the event is null, until there is no run.
   struct PutOff {
     CUevent unused;
     std::function<void()> release;
   };
-  std::shared_mutex beginning; // held by a run while it begins, and shared by calls during which none shall
+  std::shared_mutex beginning; // held by a run while it begins, and shared by calls during which no run shall begin
   unsigned runs = 0, runs_for_host = 0;
   std::vector<PutOff> unreleased;
 
@@ -161,12 +161,12 @@ private:
     try {
       unreleased.push_back({nullptr, release});
       if (by_event) unreleased.back().unused = event_of_all();
-    } catch (const std::bad_alloc &) { // then it is never released
+    } catch (const std::bad_alloc &) { // then the memory is never released
     }
     return true;
   }
   bool take_unused(PutOff *found) noexcept;
-  CUevent event_of_all() const noexcept; // when what the GPU runs now has ended; null if the driver has no such event
+  CUevent event_of_all() const noexcept; // when the GPU's current work has ended; null if the driver has no such event
   static bool waits_for_all() noexcept;  // false if the context is lost
 };
 

@@ -11,7 +11,7 @@
 namespace atos::cuda {
 namespace {
 
-// The message for a driver without a function. Its version comes by dlsym, since cuGetProcAddress may be what it lacks.
+// The message for a driver without a function. The driver's version comes by dlsym, since cuGetProcAddress may be missing.
 std::string too_old(void *library, const char *function) {
   const auto get_version = reinterpret_cast<PFN_cuDriverGetVersion_v2020>(dlsym(library, "cuDriverGetVersion"));
   int version = 0;

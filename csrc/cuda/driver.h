@@ -1,5 +1,5 @@
 // The CUDA driver API as a table of function pointers under NVIDIA's names, so that `driver().cuMemCreate(...)` can be looked
-// up and grepped for. The driver is loaded when it is first asked for: everything else works on a machine without one.
+// up and grepped for. The driver is loaded when it is first asked for: all other code works on a machine without a driver.
 #pragma once
 #include <cuda.h>
 #include <cudaTypedefs.h>
@@ -11,7 +11,7 @@ namespace atos::cuda {
 // Each function with the CUDA version of its signature, as cudaTypedefs.h spells it: cuGetProcAddress returns a
 // PFN_cuMemAlloc_v3020 for "cuMemAlloc" and 3020. The CUDA_VERSION of the headers would be wrong here: a driver refuses
 // versions newer than its own, even for functions that it has, so that a core built with the headers of CUDA 13.2 would not run
-// on a driver for 13.0 (r580). These run on later drivers too, which return the signature that was asked for.
+// on a driver for 13.0 (r580). The versions listed run on later drivers too, which return the signature that was asked for.
 #define ATOS_DRIVER_FUNCTIONS(X)                                                                                               \
   X(cuGetErrorString, 6000)                                                                                                    \
   X(cuInit, 2000)                                                                                                              \

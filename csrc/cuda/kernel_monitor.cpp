@@ -33,7 +33,8 @@ void check_running(CUstream stream) {
   if (result != CUDA_ERROR_NOT_READY) check(result, "running the kernel");
 }
 
-// Sets the upper half of the word `stop` on the device. Sent at each poll, since the upload of the counters may come after it.
+// Sets the upper half of the word `stop` on the device. Called at each poll, since an upload of counters may overwrite the
+// word.
 void send_stop(CudaDevice &device, const Run &run) {
   const LaunchResources &resources = resources_of_thread(device);
   const CUdeviceptr upper_half = address(&run.kernel.counters->stop) + 4;
@@ -52,7 +53,7 @@ bool poll_launch(CudaDevice &device, Run &run, CUstream stream) {
 
 void note_claims(Run &run) {
   const Launch &last = run.kernel;
-  if (!last.sequence) return; // none was started
+  if (!last.sequence) return; // no kernel was started
   run.counters->head = run.counters->round_end = last.round_end;
   const CompletionRecord *records = last.record - last.stream;
   uint64_t claimed_until = 0;

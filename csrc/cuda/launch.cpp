@@ -27,7 +27,7 @@ void download(CudaDevice &device, Run &run, CUstream stream) {
   *run.counters = *resources.counters;
 }
 
-// Ticks of the GPU's clock until the workers' time limit, at least one; 0 without a limit, or if it is weeks away.
+// Ticks of the GPU's clock until the workers' time limit, at least one; 0 without a limit, or if the limit is weeks away.
 static uint32_t ticks_left(const StopMonitor &monitor) {
   if (monitor.time_limit() == StopMonitor::Clock::time_point::max()) return 0;
   const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(monitor.time_limit() - StopMonitor::Clock::now());
@@ -44,8 +44,9 @@ void start_kernel(CudaDevice &device, Run &run, CUstream stream) {
   const uint32_t shared = shared_bytes(run.launch, run.item_bytes, run.kernel.buffer, run.kernel.peer_count);
   const CUfunction function = static_cast<CudaProgram *>(run.program)->function;
   const uint32_t threads = run.launch.threads;
-  // Workers that wait for all others need all others on the GPU. That so many fit is not enough: half of them and half of
-  // another launch could hold it, and wait for ever. Of several devices that are one GPU each has its share of it.
+  // Workers that wait for all others need all of them on the GPU at once. Enough room is no guarantee: half of these blocks and
+  // half of another launch's could hold the GPU, and wait for ever. If several devices are one GPU, each has a share of the
+  // GPU.
   const bool cooperative = run.launch.persistent && (run.launch.barrier || run.launch.idle) && run.sharing == 1;
   const Driver &d = driver();
   check(cooperative ? d.cuLaunchCooperativeKernel(function, run.blocks, 1, 1, threads, 1, 1, shared, stream, parameters)

@@ -8,7 +8,7 @@ namespace atos::cuda {
 void upload(CudaDevice &device, Run &run, CUstream stream);
 void download(CudaDevice &device, Run &run, CUstream stream);
 
-// The kernel begins after what the stream had before, and when all memory is cleared that was allocated.
+// The kernel begins after earlier work of the stream, and when all allocated memory is cleared.
 void start_kernel(CudaDevice &device, Run &run, CUstream stream);
 
 void start_clock(CudaDevice &device, CUstream stream);
@@ -18,10 +18,10 @@ inline uint32_t workers_per_block(const atos_launch &launch) {
   return launch.worker == ATOS_THREAD ? launch.threads : launch.worker == ATOS_WARP ? launch.threads / 32 : 1;
 }
 
-// Maps memory for one more growth of the queue, and for those that fit into the same blocks; the workers wait for it.
+// Maps memory for one more growth of the queue, and for further growths that fit into the same blocks; the workers wait for it.
 void grant_growth(CudaDevice &device, Run &run, CompletionRecord &record);
 
-// The schedules, in persistent.cpp and discrete.cpp. `Backend` says what they do.
+// The schedules, in persistent.cpp and discrete.cpp. `Backend` describes the schedules.
 void run_persistent(CudaDevice &device, Run &run);
 void run_discrete(CudaDevice &device, Run &run);
 

@@ -1,4 +1,4 @@
-// Makes launch resources, and keeps those of threads that have ended for others.
+// Makes launch resources, and keeps resources of threads that have ended for other threads.
 #include "cuda/available.h"
 
 #if ATOS_HAS_CUDA
@@ -40,7 +40,7 @@ private:
   size_t made = 0;
 };
 
-// The resources of one thread, by device; they are left to others when it ends.
+// The resources of one thread, by device; left to other threads when the thread ends.
 struct LaunchResourcesByDevice : std::map<int32_t, LaunchResources> {
   ~LaunchResourcesByDevice() {
     for (const auto &[index, resources] : *this)
@@ -53,7 +53,7 @@ LaunchResourcesByDevice &resources_by_device() {
   return resources;
 }
 
-// No kernel and no copy uses them any more. A part that the driver refused to make is null.
+// Destroys resources that no kernel and no copy uses any more. A part that the driver refused to make is null.
 void destroy(const LaunchResources &resources) {
   const Driver &d = driver();
   for (CUevent event : {resources.start, resources.stop})

@@ -21,8 +21,8 @@ namespace {
 constexpr uint64_t kStaged = 1 << 20;  // bytes that are copied at once
 constexpr uint64_t kStrided = 1 << 12; // elements that are filled word by word
 
-// The stream for the copies of the calling thread: the legacy one or, in the callback of a launch, one that does not wait for
-// its kernels. The device's context has to be current.
+// The stream for the copies of the calling thread: the legacy stream or, in the callback of a launch, a stream that does not
+// wait for the launch's kernels. The device's context has to be current.
 CUstream stream_of_caller(CudaDevice &device) {
   return StopMonitor::in_callback() ? resources_of_thread(device).control : CU_STREAM_LEGACY;
 }
@@ -44,7 +44,7 @@ void fill_by_copies(CudaDevice &device, CUdeviceptr at, const void *element, uin
 }
 
 // Fills memory with elements of several words: the first ones by a strided column of each word, which is slow, and the others
-// by copies of all that is there, twice as much each time.
+// by copies of the filled part, twice as much each time.
 void fill_with_words(CUdeviceptr at, const uint32_t *words, uint32_t element_bytes, uint64_t count) {
   const uint64_t first = std::min(count, kStrided);
   for (uint32_t w = 0; w < element_bytes / 4; ++w)
@@ -71,7 +71,7 @@ void *allocate(CudaDevice &device, uint64_t bytes, bool cleared) {
   const unsigned char zero = 0;
   if (device.has_run()) {
     if (cleared) fill_by_copies(device, pointer, &zero, 1, bytes);
-    else if (StopMonitor::in_callback()) // the stream is not the one that others expect the memory in
+    else if (StopMonitor::in_callback()) // others expect the memory in the order of the legacy stream
       check(driver().cuStreamSynchronize(stream_of_caller(device)), "allocating memory");
   } else {
     if (cleared) check(driver().cuMemsetD8(pointer, 0, bytes ? bytes : 1), "clearing memory");
@@ -99,7 +99,7 @@ void *reserve(CudaDevice &device, uint64_t *bytes, uint64_t least) {
 }
 
 void release_reserved(CudaDevice &device, const AddressRange &range, uint64_t least, bool written) noexcept {
-  if (range.bytes <= least) return release(device, range.begin); // it was allocated
+  if (range.bytes <= least) return release(device, range.begin); // the range was allocated, not reserved
   if (device.stuck() || driver().cuCtxPushCurrent(device.context) != CUDA_SUCCESS) return;
   device.release_unless_run([&device, range, written] {
     const AddressRange unwanted = written ? range : pool_of(device).managed.keep(range);
@@ -119,7 +119,7 @@ void release(CudaDevice &device, void *pointer) noexcept {
 
 namespace {
 
-// The inboxes of a device that are not in use. There is room for all that were made, so that none is too many to give back.
+// The inboxes of a device that are not in use. There is room for all inboxes that were made, so that each can be given back.
 struct FreeInboxes {
   explicit FreeInboxes(int32_t) {}
   std::mutex guard;
@@ -178,7 +178,7 @@ void copy_part(CUstream stream, void *to, const void *from, uint64_t bytes) {
   const Driver &d = driver();
   const int32_t target = device_reaching(address(to), device_of_pointer(to));
   const int32_t source = device_reaching(address(from), device_of_pointer(from));
-  // Memory of a pool is for its own GPU alone, so that cuMemcpy cannot reach that of another.
+  // Memory of a pool is for its own GPU alone, so that cuMemcpy cannot reach the pool of another GPU.
   if (target == source || target == ATOS_CPU || source == ATOS_CPU)
     return copy_in(stream, address(to), address(from), bytes, "copying");
   const CUcontext there = instance_of_device<CudaDevice>(target).context, here = instance_of_device<CudaDevice>(source).context;
@@ -237,7 +237,7 @@ void fill(CudaDevice &device, void *to, const void *element, uint32_t element_by
 int32_t device_of_pointer(const void *pointer) {
   const Driver &d = driver();
   if (!d.missing.empty()) return ATOS_CPU;
-  // Of memory that the driver does not know, this reports zeros; cuPointerGetAttribute fails.
+  // For memory that the driver does not know, cuPointerGetAttributes reports zeros; cuPointerGetAttribute fails.
   uint32_t type = 0;
   int32_t ordinal = 0;
   CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};

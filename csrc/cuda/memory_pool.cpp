@@ -34,7 +34,7 @@ CUresult MemoryPool::allocate(CUdeviceptr *pointer, size_t bytes, CUstream strea
   };
   const CUresult result = once();
   if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
-  if (!device.call_unless_run([&] { d.cuCtxSynchronize(); })) return result; // it may wait for a run
+  if (!device.call_unless_run([&] { d.cuCtxSynchronize(); })) return result; // cuCtxSynchronize may wait for a run
   device.release_due();
   return device.call_unless_run([&] { give_back(); }) ? once() : result;
 }
@@ -51,7 +51,7 @@ void MemoryPool::free(CUdeviceptr pointer) noexcept {
       if (driver().cuCtxSynchronize() == CUDA_SUCCESS) driver().cuMemFree(pointer); // or the context is lost
     });
   device.release_when_unused([pointer] { driver().cuMemFreeAsync(pointer, CU_STREAM_LEGACY); });
-  if (unused() > most_unused) device.release_unless_run([this] { trim(most_unused); }); // which waits for the stream
+  if (unused() > most_unused) device.release_unless_run([this] { trim(most_unused); }); // `trim` waits for the stream
 }
 
 uint64_t MemoryPool::attribute(CUmemPool_attribute what) const noexcept {
@@ -70,7 +70,7 @@ uint64_t MemoryPool::unused() const noexcept {
 void MemoryPool::trim(uint64_t most) noexcept {
   if (!pool) return;
   const Driver &d = driver();
-  d.cuStreamSynchronize(CU_STREAM_LEGACY); // only what has been released by then can be given back
+  d.cuStreamSynchronize(CU_STREAM_LEGACY); // only memory whose release is over by then can be given back
   d.cuMemPoolTrimTo(pool, attribute(CU_MEMPOOL_ATTR_USED_MEM_CURRENT) + most);
 }
 

@@ -1,4 +1,4 @@
-// MemoryPool: the memory of a GPU that was released and is kept for the next who asks: a pool of the driver's stream-ordered
+// MemoryPool: the memory of a GPU that was released and is kept for later allocations: a pool of the driver's stream-ordered
 // allocator, and ranges of addresses.
 #pragma once
 #include "cuda/device.h"
@@ -12,17 +12,17 @@ class MemoryPool {
 public:
   explicit MemoryPool(int32_t index);
 
-  // In the order of a stream; empties the pool and tries again if there is too little memory.
+  // Allocates in the order of a stream; empties the pool and tries again if there is too little memory.
   CUresult allocate(CUdeviceptr *pointer, size_t bytes, CUstream stream);
 
-  // When all streams that use the memory have done so, which is waited for; during a launch some time later.
+  // Frees memory when all streams that use it are done: waits for these streams, or, during a launch, frees some time later.
   void free(CUdeviceptr pointer) noexcept;
 
   // Lets another GPU reach all memory of the pool, now and later.
   void share_with(const CudaDevice &other);
 
   uint64_t unused() const noexcept; // bytes of GPU memory that are kept and belong to nobody
-  void give_back() noexcept;        // all that is kept, also of ranges over several GPUs
+  void give_back() noexcept;        // all kept memory, also of ranges over several GPUs
 
   CudaDevice &device;
   KeptRanges managed{kMostKept}, addresses{kMostKept}; // managed memory of which nothing was written; addresses without memory

@@ -1,4 +1,5 @@
-// Starts a kernel on each GPU of a launch, looks after all of them until all have ended, and stops the others if one fails.
+// Starts a kernel on each GPU of a launch, looks after all kernels until they have ended, and stops the other kernels if one
+// fails.
 #include "cuda/available.h"
 
 #if ATOS_HAS_CUDA
@@ -45,7 +46,7 @@ void upload_table(const Run &run) {
   check(driver().cuStreamSynchronize(at.stream), "launching");
 }
 
-// Asks the workers of all GPUs to stop whose kernels have not ended. If a process is gone, they wait at no barrier for its.
+// Asks the workers of GPUs whose kernels have not ended to stop. If a process is gone, they wait at no barrier for its workers.
 void send_stops(const Runs &runs) {
   for (const auto &run : runs) {
     if (has_ended(*run)) continue;
@@ -58,10 +59,10 @@ void send_stops(const Runs &runs) {
 void add_up(atos_sample *now, const atos_sample &its) {
   now->ran += its.ran;
   now->tail += its.tail;
-  now->claimed += std::min(its.claimed, its.tail); // workers that wait on one make up for no item of another
+  now->claimed += std::min(its.claimed, its.tail); // claims beyond a tail make up for no other device's item
 }
 
-// As `observe`, for a GPU of each of several processes, whose counters this one reaches.
+// `observe` for several processes with a GPU each, whose counters this process reaches.
 bool observe_processes(Run &run, atos_sample *now) {
   const Place at(run);
   if (!can_observe(at.gpu)) return false;
@@ -75,7 +76,8 @@ bool observe_processes(Run &run, atos_sample *now) {
   return known;
 }
 
-// When the callback is due: adds up in *now how all devices stood when it was due before; whether that is known.
+// When the callback is due: adds up in *now the states of all devices when the callback was due before; whether these are
+// known.
 bool observe_all(const Runs &runs, atos_sample *now) {
   if (!runs[0]->launch.progress || !runs[0]->monitor.callback_due()) return false;
   if (runs[0]->peers.count > runs.size()) return observe_processes(*runs[0], now);
@@ -139,7 +141,7 @@ void provide_peers(const Runs &runs) {
     if (run->place >= kStreams)
       throw Failure(ATOS_INVALID, format("a GPU is at most %u devices of a launch", unsigned(kStreams)));
   }
-  { // what the caller has asked for before
+  { // earlier work of the caller
     const Place first(*runs[0]);
     check(driver().cuStreamSynchronize(static_cast<CUstream>(runs[0]->launch.stream)), "launching");
   }
@@ -156,8 +158,8 @@ void provide_peers(const Runs &runs) {
     run->kernel.sequence = 1;
     run->kernel.peer_table = reinterpret_cast<const void *>(at.resources.peer_table);
     upload(at.gpu, *run, at.stream);
-    at.gpu.wait_for_clearing(at.stream);                         // kernels of other GPUs may use its arrays
-    check(driver().cuStreamSynchronize(at.stream), "launching"); // another one may use the same pinned memory
+    at.gpu.wait_for_clearing(at.stream);                         // kernels of other GPUs may use this GPU's arrays
+    check(driver().cuStreamSynchronize(at.stream), "launching"); // another run may use the same pinned memory
   }
 }
 

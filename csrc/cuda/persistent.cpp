@@ -54,7 +54,7 @@ void run_kernel(CudaDevice &device, Run &run) {
     run.counters->sharing = record.sharing;
     run.counters->sampled = record.sampled;
     run.counters->rounds = run.launch.barrier ? record.rounds : run.counters->rounds + 1;
-    run.stale = asked; // the word may have come after the end
+    run.stale = asked; // the word `stop` may have come after the end
   } else {
     download(device, run, stream);
     run.counters->rounds += !run.launch.barrier;
@@ -71,7 +71,7 @@ void grant_growth(CudaDevice &device, Run &run, CompletionRecord &record) {
   try {
     run.growable->extend(bytes_of_growths(run.ring_bytes, unsigned(growths_granted) + 1));
     growths_granted = std::min(run.kernel.growths, growths_within(run.ring_bytes, run.growable->mapped));
-  } catch (const std::exception &) { // whatever it is: the workers wait for an answer
+  } catch (const std::exception &) { // whatever the failure: the workers wait for an answer
     growths_granted |= kNoMore;
   }
   *resources.growths_granted = growths_granted;

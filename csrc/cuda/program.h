@@ -11,7 +11,7 @@ public:
 
   void load(const void *cubin, const char *symbol);
 
-  // On all of the GPU, in the configuration of a launch; allows the kernel the shared memory that it takes.
+  // Resident blocks on all of the GPU, in the configuration of a launch; allows the kernel the shared memory that it takes.
   uint32_t resident_blocks(const atos_launch &launch, uint32_t item_bytes, uint32_t peers);
 
   CUfunction function = nullptr;
@@ -19,7 +19,7 @@ public:
 private:
   CudaDevice &gpu;
   CUmodule module = nullptr;
-  std::mutex guard; // of what follows: several threads may launch the program
+  std::mutex guard; // guards the following members: several threads may launch the program
   uint32_t shared_allowed = 48 << 10;
   // Resident blocks of the latest configuration, since a repeated launch asks again.
   uint32_t known_threads = 0, known_shared = 0, known_blocks = 0;

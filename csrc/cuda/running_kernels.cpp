@@ -18,7 +18,7 @@ constexpr std::chrono::microseconds kBetweenAsking{50};
 
 CudaDevice &gpu_of(const Run &run) { return instance_of_device<CudaDevice>(run.program->device); }
 
-// Whether the GPU has failed, with all that ran there. The context has to be current.
+// Whether the GPU has failed, with all of its kernels. The context has to be current.
 bool has_failed(CudaDevice &gpu) {
   const CUresult result = driver().cuStreamQuery(resources_of_thread(gpu).control);
   return result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY;
@@ -84,7 +84,7 @@ bool RunningKernels::give_up(bool stuck) noexcept {
   return any;
 }
 
-// Asks what runs to stop, also at a barrier of several GPUs, where others will not arrive.
+// Asks running kernels to stop, also at a barrier of several GPUs, where other GPUs will not arrive.
 void RunningKernels::stop_rest() noexcept {
   const auto deadline = StopMonitor::Clock::now() + kPatience;
   const auto ended = [](const Run *run) { return all_ended(*run); };

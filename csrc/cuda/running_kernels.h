@@ -14,7 +14,7 @@ inline bool all_ended(const Run &run) {
   return std::all_of(run.pending_kernels.begin(), run.pending_kernels.end(), has_completed);
 }
 
-// While it lives, its GPUs put off releases of memory, which might wait for the kernels.
+// While a RunningKernels lives, its GPUs put off releases of memory, which might wait for the kernels.
 class RunningKernels {
 public:
   explicit RunningKernels(std::vector<Run *> runs);
@@ -22,9 +22,9 @@ public:
   RunningKernels(const RunningKernels &) = delete;
   RunningKernels &operator=(const RunningKernels &) = delete;
 
-  // Calls `body`, which starts the kernels, keeps `pending_kernels` of each run, and waits for their end. If it throws, no
-  // kernel runs on unheeded: what runs is asked to stop and waited for. What still runs then is reported as stuck. The queues
-  // of kernels that ran are recovered at their next use.
+  // Calls `body`, which starts the kernels, keeps `pending_kernels` of each run, and waits for their end. If `body` throws, no
+  // kernel runs on unheeded: running kernels are asked to stop and waited for. Kernels that still run then are reported as
+  // stuck. The queues of kernels that ran are recovered at their next use.
   template <class Body> void look_after(Body body) {
     try {
       body();
@@ -39,7 +39,7 @@ public:
 
 private:
   std::vector<Run *> runs;
-  std::vector<CudaDevice *> opened; // of each run, as far as it has been opened
+  std::vector<CudaDevice *> opened; // the GPU of each run, as far as the GPU has been opened
 
   void close() noexcept;
   bool give_up(bool stuck) noexcept; // whether kernels still run

@@ -14,7 +14,7 @@ namespace {
 class SharedMemory;
 std::mutex guard;
 std::atomic<uint64_t> number_of_ranges{0};
-std::map<CUdeviceptr, const SharedMemory *> &ranges() { // never taken down, since arrays may outlive it
+std::map<CUdeviceptr, const SharedMemory *> &ranges() { // never taken down, since arrays may outlive static objects
   static auto &all = *new std::map<CUdeviceptr, const SharedMemory *>;
   return all;
 }
@@ -121,10 +121,11 @@ private:
   CudaDevice &gpu;
   CUmemAllocationProp properties{};
   std::vector<Mapped> mapped;
-  std::vector<CUmemGenericAllocationHandle> handles; // of what was created
+  std::vector<CUmemGenericAllocationHandle> handles; // handles of the parts created here
 };
 
-// Calls `f` with the range that holds an address, and the distance from its begin; returns `otherwise` outside of all ranges.
+// Calls `f` with the range that holds an address, and the address's offset in the range; returns `otherwise` outside of all
+// ranges.
 template <class T, class F> T in_range(CUdeviceptr at, T otherwise, F f) {
   if (!number_of_ranges) return otherwise;
   std::lock_guard<std::mutex> lock(guard);

@@ -1,5 +1,5 @@
-// Maps memory of several GPUs beside each other, and knows where it ends on each. That takes milliseconds, so ranges that are
-// released are kept for the next array with the same borders.
+// Maps memory of several GPUs beside each other, and knows where each GPU's part ends. Mapping takes milliseconds, so ranges
+// that are released are kept for the next array with the same borders.
 #include "cuda/available.h"
 
 #if ATOS_HAS_CUDA
@@ -22,7 +22,7 @@ struct Part {
 };
 
 struct SpreadRange {
-  std::vector<CudaDevice *> gpus, asked; // each once; and as they were asked for
+  std::vector<CudaDevice *> gpus, asked; // each GPU once; GPUs as they were asked for
   std::vector<uint64_t> borders;
   CUdeviceptr begin = 0;
   uint64_t bytes = 0;
@@ -48,18 +48,18 @@ struct SpreadRange {
 
 std::mutex guard;
 std::atomic<uint64_t> number_of_ranges{0};
-std::map<CUdeviceptr, SpreadRange> &ranges() { // never taken down, since arrays may outlive it
+std::map<CUdeviceptr, SpreadRange> &ranges() { // never taken down, since arrays may outlive static objects
   static auto &all = *new std::map<CUdeviceptr, SpreadRange>;
   return all;
 }
-// Ranges that nobody uses, and how many bytes they may take.
+// Ranges that nobody uses, and how many bytes these ranges may take.
 std::vector<SpreadRange> &kept_ranges() {
   static auto &all = *new std::vector<SpreadRange>;
   return all;
 }
 constexpr uint64_t kMostKept = uint64_t(4) << 30;
 
-// Takes a range of these borders from those that are kept; one without a beginning if there is none.
+// Takes a kept range with these borders; the result has a null `begin` if there is none.
 SpreadRange take_kept(const std::vector<CudaDevice *> &asked, const std::vector<uint64_t> &borders) {
   std::lock_guard<std::mutex> lock(guard);
   for (auto range = kept_ranges().rbegin(); range != kept_ranges().rend(); ++range) {
@@ -109,7 +109,7 @@ uint64_t granularity_of(const std::vector<CudaDevice *> &gpus) {
   return largest;
 }
 
-// The number of the device that a granule is of, by the byte in its middle.
+// The number of the device that has a granule, by the byte in the granule's middle.
 size_t owner_of(uint64_t middle, const std::vector<uint64_t> &borders) {
   const auto after = std::upper_bound(borders.begin() + 1, borders.end() - 1, middle);
   return size_t(after - borders.begin() - 1);

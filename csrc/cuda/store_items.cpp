@@ -1,4 +1,4 @@
-// A kernel that makes slots of items. It is PTX, which every driver compiles when it is loaded, so that no push has to link a
+// A kernel that makes slots of items. The kernel is PTX, which every driver compiles at its load, so that no push has to link a
 // program first.
 #include "cuda/available.h"
 
@@ -52,7 +52,7 @@ namespace {
   "  ret;\n"                                                                                                                   \
   "}\n"
 
-// A slot of a 4-byte item is a word of 8 bytes, the item in its lower half; that of an 8-byte item is the item and a number.
+// A slot of a 4-byte item is a word of 8 bytes, the item in its lower half; a slot of an 8-byte item is the item and a number.
 const char kProgram[] = ".version 6.4\n.target sm_75\n.address_size 64\n" ATOS_STORE_KERNEL("store_4", "u32", "2", "3")
     ATOS_STORE_KERNEL("store_8", "u64", "3", "4");
 static_assert(sizeof(Slot<4>) == 8 && sizeof(Slot<8>) == 16);
@@ -79,7 +79,7 @@ void store_items(CudaDevice &device, void *slots, const void *items, uint64_t fi
   ScopedContext current(device.context);
   const StoreKernels &kernels = instance_of_device<StoreKernels>(device.index);
   const CUfunction kernel = item_bytes == 4 ? kernels.of_4_bytes : kernels.of_8_bytes;
-  uint64_t sequence = 2 * generation + 1; // a ready slot's, of which one of 4 bytes has the lower half
+  uint64_t sequence = 2 * generation + 1; // sequence number of a ready slot; a slot of a 4-byte item has its lower half
   const uint64_t useful = (count + kThreads - 1) / kThreads;
   const uint32_t blocks =
       uint32_t(std::min<uint64_t>(useful, uint64_t(device.multiprocessor_count) * kBlocksPerMultiprocessor));

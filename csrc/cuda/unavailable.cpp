@@ -1,4 +1,4 @@
-// The functions of backend.cpp in a build without CUDA's headers: there is no GPU, and this is the reason.
+// The functions of backend.cpp in a build without CUDA's headers: there is no GPU, and the missing headers are the reason.
 #include "cuda/available.h"
 
 #if !ATOS_HAS_CUDA

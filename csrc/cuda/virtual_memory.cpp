@@ -1,4 +1,4 @@
-// Reserves ranges of addresses on a GPU, maps memory into them, and clears it.
+// Reserves ranges of addresses on a GPU, maps memory into these ranges, and clears this memory.
 #include "cuda/available.h"
 
 #if ATOS_HAS_CUDA
@@ -18,7 +18,7 @@ void clear_beside_kernels(CudaDevice &device, CUdeviceptr at, uint64_t bytes) {
   for (uint64_t done = 0; done < bytes; done += kZeros)
     check(driver().cuMemcpyHtoDAsync(at + done, resources.zeros, std::min(kZeros, bytes - done), resources.control),
           "clearing memory");
-  check(driver().cuStreamSynchronize(resources.control), "clearing memory"); // other streams use it next
+  check(driver().cuStreamSynchronize(resources.control), "clearing memory"); // other streams use the memory next
 }
 
 } // namespace

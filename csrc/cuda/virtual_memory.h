@@ -16,7 +16,7 @@ private:
 
   CudaDevice &device;
   CUmemAllocationProp properties{};
-  size_t granularity = 0; // bytes; those of a part are multiples of it
+  size_t granularity = 0; // bytes; the size of a part is a multiple of it
   struct Part {
     CUmemGenericAllocationHandle handle;
     uint64_t at, size;

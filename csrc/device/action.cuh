@@ -5,7 +5,7 @@
 
 namespace atos {
 
-// The next step of a worker, in one 32-bit word: a shuffle passes it between lanes, the header between warps.
+// The next step of a worker, in one 32-bit word: a shuffle passes the word between lanes, the header between warps.
 //
 //   +--> next_action() -> kItems         run the task on count() items --------------------------->+
 //   |        |----------> kChunk         run it on a chunk of a split item ----------------------->+

@@ -1,15 +1,15 @@
-// Groups in tasks with checks: the threads of a group that wait for one which has left the task give up, as those of a worker
-// do (debug_rendezvous.cuh).
+// Groups in tasks with checks: threads that wait for a thread of their group give up once it has left the task, as threads of a
+// worker do (debug_rendezvous.cuh).
 #pragma once
 #include "device/debug_rendezvous.cuh"
 #include "device/task_groups.cuh"
 
 namespace atos {
 
-// [all threads of the group] Nobody is in a task: all are there again.
+// [all threads of the group] Outside of tasks: forgets which threads have come or left.
 ATOS_DEVICE void forget_group(unsigned size) {
   const unsigned lanes = lanes_of_group(size);
-  __syncwarp(lanes); // all have left the task before
+  __syncwarp(lanes); // all threads have left the task before
   if ((lane_id() & (size - 1)) == 0) atomicAnd(&lanes_of_warp[threadIdx.x / 32], ~(uint64_t(lanes) << 32 | lanes));
   __syncwarp(lanes);
 }
@@ -21,12 +21,13 @@ __device__ void atos_group_begin(int32_t size) {
   if (kWorker != ATOS_THREAD) forget_group(size);
 }
 
-// [all threads of the group] Before a collective call of a group: 1 when all of its threads have come, 0 if one has left. In a
-// flat task that may be one of another group: then this one gives up too, since its own threads may wait for that other.
+// [all threads of the group] Before a collective call of a group: 1 when all of its threads have come, 0 if a thread has left.
+// In a flat task a thread of another group may have left: then this group gives up too, since its own threads may wait for that
+// other group.
 //
-// A thread comes by turning its bit over; all have come when the bits of the group are equal, and none can turn its bit again
-// before all have seen that, since the call itself comes in between. That, and leaving, is one word: who gives up does so
-// before the last one comes, or not at all.
+// A thread comes by flipping its bit; all threads have come when the bits of the group are equal. No thread can flip its bit
+// again before all have seen equal bits, since the collective call itself comes in between. Coming and leaving change one word:
+// a thread gives up before the last thread comes, or not at all.
 __device__ int32_t atos_group_together(int32_t size, int32_t nested) {
   if (kWorker == ATOS_THREAD) return 1;
   const uint64_t lanes = lanes_of_group(size), mine = uint64_t(1) << lane_id();

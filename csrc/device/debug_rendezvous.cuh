@@ -1,10 +1,9 @@
-// Tasks with checks (`checked`): how a check that fails is reported, and what becomes of the other threads of its
-// worker.
+// Tasks with checks (`checked`): how a failed check is reported, and what becomes of the other threads of its worker.
 //
-// A thread returns from its task where a check fails, and then reports it if it was the first of its block. The other threads
-// of the worker may be waiting for it: their collective calls begin with a rendezvous that they give up once a thread has left.
-// It spins in shared memory, since a barrier of the hardware would wait for ever: the thread that left waits for the others of
-// its warp where their ways meet again. Without checks none of this is linked in.
+// A thread returns from its task where a check fails, and then reports the failure if it was the first of its block. The other
+// threads of the worker may be waiting for this thread: their collective calls begin with a rendezvous that they give up once a
+// thread has left the task. The rendezvous spins in shared memory, since a hardware barrier would wait for ever: the thread
+// that left waits for the other threads of its warp where they converge. Without checks no rendezvous is linked in.
 #pragma once
 #include "device/task_api.cuh"
 
@@ -20,8 +19,8 @@ struct Rendezvous {
 constexpr uint32_t kReported = ~0u;
 __shared__ Failing failing;
 __shared__ Rendezvous rendezvous[32];            // of each warp, or of the block
-__shared__ unsigned long long lanes_of_warp[32]; // for groups: a bit for each lane that it turns over when it comes, and above
-                                                 // these one that is set when it has left
+__shared__ unsigned long long lanes_of_warp[32]; // for groups: a lower bit for each lane, which flips when the lane comes, and
+                                                 // an upper bit for each lane, which is set when the lane has left
 
 ATOS_DEVICE volatile uint32_t &failing_thread() { return failing.thread; }
 ATOS_DEVICE Rendezvous &rendezvous_of_worker() { return rendezvous[kWorker == ATOS_CTA ? 0 : threadIdx.x / 32]; }
@@ -41,7 +40,7 @@ __device__ void atos_fail(int64_t site, int64_t value, int64_t bound, int64_t ar
   atomicOr(&lanes_of_warp[threadIdx.x / 32], 1ull << (32 + lane_id()));
 }
 
-// [all threads] After each has returned from a function of a task with checks; `item` is null after idle.
+// [all threads] After each thread has returned from a function of a task with checks; `item` is null after idle.
 __device__ void atos_report(void *worker, const void *item) {
   if (failing_thread() != threadIdx.x + 1) return;
   failing.what.in_item = item != nullptr;
@@ -50,8 +49,8 @@ __device__ void atos_report(void *worker, const void *item) {
   failing_thread() = kReported;
 }
 
-// [all threads] Before a collective call of a task with checks: 1 when all threads of the worker have come, 0 if one has left
-// the task, and the others have to leave it too.
+// [all threads] Before a collective call of a task with checks: 1 when all threads of the worker have come, 0 if a thread has
+// left the task, and the other threads have to leave it too.
 __device__ int32_t atos_together(void *) {
   if (kWorker == ATOS_THREAD) return 1;
   volatile Rendezvous &here = rendezvous_of_worker();
@@ -64,7 +63,7 @@ __device__ int32_t atos_together(void *) {
     return 1;
   }
   while (here.phase == phase) {
-    if (here.left) { // maybe after all had come
+    if (here.left) { // maybe after all threads had come
       __threadfence_block();
       return here.phase != phase;
     }
@@ -73,7 +72,7 @@ __device__ int32_t atos_together(void *) {
   return 1;
 }
 
-// [all threads] After each has returned from a flat task or idle with checks.
+// [all threads] After each thread has returned from a flat task or idle with checks.
 __device__ void atos_left(void *worker) {
   if (kWorker == ATOS_THREAD) return;
   atos_sync(worker);

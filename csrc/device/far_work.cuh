@@ -1,5 +1,5 @@
-// Far items in a worker (protocol/far_items.cuh): pushes with a level, the flush of those that are far, and the chunks of an
-// opened list, whose items a worker pushes again.
+// Far items in a worker (protocol/far_items.cuh): pushes with a level, the flush of far pushes, and the chunks of an opened
+// list, whose items a worker pushes again.
 #pragma once
 #include "device/worker_state.cuh"
 
@@ -13,7 +13,7 @@ template <unsigned bytes> ATOS_NOINLINE uint64_t open_bucket(const Launch &launc
 }
 
 // [any lanes] Appends an item to the buffer of the near or of the far items, as its level says. Lanes that push together share
-// one atomic for each. If the buffer is full, the item is stored at once.
+// one atomic for each buffer. If the buffer is full, the item is stored at once.
 template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push_with_level(const Item<bytes> &item, float level) {
   FarState &far = *far_state();
   const bool is_near = far.window.is_near(level);
@@ -30,7 +30,7 @@ template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push_with_level(const 
   }
   limit_count(is_near ? &header->pushes : &far.pushes, at);
   fence();
-  // Each lane by itself. Lanes that shared these atomics, by masks of those that were here together, have hung.
+  // Each lane by itself. Lanes that shared these atomics, by masks of the lanes active here together, have hung.
   const FarItems<bytes> items = far_items_of_owner(owner_of(item));
   items.count(1);
   const unsigned list = items.list_of(level, has_peers ? items.window() : far.window);
@@ -59,7 +59,7 @@ template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes
     if (n) worker.far_items().count(n);
   }
 
-  // [team] The same of n items of a launch over several GPUs, whose owners count them.
+  // [team] Counts n items of a launch over several GPUs as unfinished tasks, each on its owner.
   template <class Team> ATOS_DEVICE void count_far_of_owners(PushArray<Item<bytes>> items, uint32_t n) const {
     PeerPush *to = worker.peer_pushes();
 #pragma unroll 1
@@ -73,7 +73,7 @@ template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes
     Team::sync();
   }
 
-  // [team] Stores n items in the lists of their levels. Those of a warp that go to one list share one atomic.
+  // [team] Stores n items in the lists of their levels. Items of a warp that go to one list share one atomic.
   template <class Team> ATOS_DEVICE void store_far(PushArray<Item<bytes>> items, PushArray<float> levels, uint32_t n) const {
     FarItems<bytes> far = worker.far_items();
     Window window = worker.far_state()->window;
@@ -104,7 +104,7 @@ template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes
   // [one lane] Claims a chunk of the open list.
   ATOS_DEVICE bool claim_far_chunk() { return has_buckets && worker.far_items().claim_chunk(&worker.far_state()->chunk); }
 
-  // [one lane] The same; in a relaxed launch, opens a list if none is open.
+  // [one lane] Claims a chunk of the open list; in a relaxed launch, opens a list if none is open.
   ATOS_DEVICE bool find_far_chunk() {
     if (!has_buckets || queue().stopped()) return false;
     const FarItems<bytes> far = worker.far_items();
@@ -118,7 +118,7 @@ template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes
   // Whether the first of the claimed tickets has got its item, as last sampled.
   ATOS_DEVICE bool has_filled_ticket() const { return worker.far_state()->filled; }
   // [one lane] While a step runs: the window, whether there are far items to take, and whether the first claimed ticket has its
-  // item. After the step these loads would take as long again as a short one.
+  // item. After the step these loads would take as long again as a short step.
   ATOS_DEVICE void sample_far() {
     const FarItems<bytes> far = worker.far_items();
     worker.far_state()->window = far.window();
@@ -136,12 +136,13 @@ template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes
   // [one lane] Between two rounds: opens all of the next bucket; returns the number of its chunks.
   ATOS_DEVICE uint64_t open_next_bucket() const { return open_bucket<bytes>(launch, kBetweenRounds, largest_chunk()); }
 
-  // [one lane] The same of all GPUs of a launch over several, on each that has items in it; whether there was one.
+  // [one lane] Between two rounds of a launch over several GPUs: opens all of the lowest bucket, on each GPU that has items in
+  // this bucket; whether there was one.
   ATOS_DEVICE bool open_next_bucket_of_peers() const {
     return peers_of(launch).template open_far<bytes>(launch.workers, largest_chunk());
   }
 
-  // A chunk is a batch, or in a relaxed launch what a worker adds to the items that it has kept.
+  // The most items of a chunk: a batch, or in a relaxed launch what a worker adds to the items that it has kept.
   ATOS_DEVICE uint64_t largest_chunk() const {
     static_assert(kThinPart >= 4, "a batch has no room for a chunk behind the items that a worker has kept");
     const uint64_t room = this->relaxed() ? launch.fetch / 2 + 1 : launch.fetch;
@@ -170,15 +171,15 @@ template <class Group, unsigned bytes> struct FarWork : WorkerState<Group, bytes
     fence(); // some may stay with the worker, and need what was written before they were pushed
   }
 
-  // [one lane] While the items of a chunk run, which all were taken unless the workers stop.
+  // [one lane] While the items of a taken chunk run: finishes the chunk. All of its items were taken, unless the workers stop.
   ATOS_DEVICE void finish_taken_chunk() {
     FarState &state = *worker.far_state();
     if (state.taken && state.taken == state.chunk.to - state.chunk.from) worker.far_items().finish_chunk(state.chunk);
     state.taken = 0;
   }
 
-  // [one lane] After the flush of those pushes: they were unfinished tasks that pushed themselves. If the workers stop, the
-  // host recovers what was not taken.
+  // [one lane] After the flush of a chunk's pushes: accounts for its items, unfinished tasks that pushed themselves. If the
+  // workers stop, the host recovers the items that were not taken.
   ATOS_DEVICE void account_far() {
     FarState &state = *worker.far_state();
     header->end.unreported += state.taken;

@@ -1,4 +1,4 @@
-// Groups of threads that work together: a warp, or a CTA (thread block). Each has the same functions, so that a worker is
+// Groups of threads that work together: a warp, or a CTA (thread block). Both have the same functions, so that a worker is
 // written once; all threads of the group call them together.
 #pragma once
 #include "device/hardware.cuh"
@@ -7,8 +7,8 @@ namespace atos {
 
 constexpr unsigned kAll = ~0u; // every lane of a warp
 
-// The lanes of a warp that this one works with in a task: `size` consecutive ones, a power of two. Only they take part in what
-// they do together, since others may be in another place of the task.
+// The lanes of this lane's group in a task: `size` consecutive lanes, a power of two. Collective operations of the group name
+// only these lanes, since other lanes may be in another place of the task.
 ATOS_DEVICE unsigned lanes_of_group(unsigned size) { return kAll >> (kWarpSize - size) << (lane_id() & ~(size - 1)); }
 
 // Inclusive scan over the lanes of a warp.
@@ -48,7 +48,7 @@ struct Cta {
   static ATOS_DEVICE unsigned index_in_block() { return 0; }
   static ATOS_DEVICE bool any(bool p) { return __syncthreads_or(p); }
 
-  // The same; `space` is shared memory for a word of each warp.
+  // Inclusive scan over the threads, and the sum; `space` is shared memory for a word of each warp.
   static ATOS_DEVICE uint32_t scan(uint32_t x, uint32_t *sum, uint64_t *space) {
     uint32_t *sums = reinterpret_cast<uint32_t *>(space);
     const uint32_t inclusive = inclusive_scan(x);

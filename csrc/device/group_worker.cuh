@@ -1,5 +1,5 @@
-// Warp and CTA workers: a group of threads that takes a batch of items at a time. It goes from step to step: its first warp
-// determines what comes next, all threads do it. `next_action` is the only place that knows the schedules.
+// Warp and CTA workers: a group of threads that takes a batch of items at a time. The group goes from step to step: its first
+// warp determines the next step, all threads run it. `next_action` is the only place that knows the schedules.
 #pragma once
 #include "device/inbox.cuh"
 #include "device/work_sharing.cuh"
@@ -26,7 +26,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
   ATOS_DEVICE GroupWorker(const Launch &launch, const Arguments &args, unsigned char *shared)
       : Below(launch, args, shared + Group::index_in_block() * layout(launch).bytes, layout(launch)) {}
 
-  // [first warp] Takes the items of the claimed tickets, from the first one on, as far as they are there; returns how many.
+  // [first warp] Takes the items of the claimed tickets, in order, up to the first slot that is not filled; returns how many.
   ATOS_DEVICE unsigned take_ready() {
     Consumer &consumer = header->consumer;
     const Ring ring = consumer.ring;
@@ -75,18 +75,18 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     return got;
   }
 
-  // [first warp] Claims tickets, if there are none: kWait for their items, or kChunk or kLeave.
+  // [first warp] Claims tickets, if the worker has none: kWait for their items, or kChunk, kFar or kLeave.
   ATOS_DEVICE Action claim() {
     Action action = Action::kWait;
     if (lane_id() == 0 && header->consumer.claimed == 0 && !this->claim_share(1)) {
       const Counters *counters = queue().counters;
       const bool relaxed = this->relaxed();
-      // All is asked for before the first answer is looked at: they take as long as one.
+      // All loads are issued before the first value is used: together they take as long as one.
       const uint64_t open = nested ? load(&counters->splits_open) : 0, asked = load(&counters->stop);
       const uint64_t head = relaxed ? load(&counters->head) : 0, tail = relaxed ? load(&counters->tail) : 0;
       const uint64_t stop = asked | this->stop_by_clock();
       if (open && this->claim_chunk_of_other()) {
-        action = Action::kChunk; // split items are older than the waiting ones
+        action = Action::kChunk; // split items are older than waiting items
       } else if (stop != kRun) {
         if (!relaxed) this->mark_stop();
         action = Action::kLeave;
@@ -101,7 +101,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     return action.of_first_lane();
   }
 
-  // [first warp] Items, or what to do without any.
+  // [first warp] Takes items: kItems, or what to do without items.
   ATOS_DEVICE Action fetch() {
     restart_point(header->step);
     Action action = claim();
@@ -128,8 +128,8 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     }
   }
 
-  // [first warp] Makes the items of the claimed chunk the next batch of the worker, behind those that it has kept. What is
-  // beyond the window is pushed again instead.
+  // [first warp] Makes the items of the claimed chunk the next batch of the worker, behind the items that it has kept. A chunk
+  // that is to be pushed `again` becomes kFar instead.
   ATOS_DEVICE Action take_far_chunk(uint32_t kept) {
     __syncwarp(); // the first lane wrote the chunk
     FarState &state = *worker.far_state();
@@ -152,7 +152,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     __syncwarp();
     if (lane_id() == 0) {
       state.taken = got - kept;
-      if (pushes_again) header->local_items = state.kept = kept; // more will follow them
+      if (pushes_again) header->local_items = state.kept = kept; // the chunk's items will follow
     }
     return pushes_again ? Action(Action::kFar) : got ? Action::items(got) : Action(Action::kLeave);
   }
@@ -161,7 +161,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
   // items.
   ATOS_DEVICE Action fill_up(uint32_t local_items) {
     bool found = false;
-    // Before the first step (kLeave) the items of the ring come first: what the host has pushed, of the lowest bucket.
+    // Before the first step (kLeave) the items of the ring come first: the host has pushed them, from the lowest bucket.
     if (lane_id() == 0 && header->step != Action::kLeave && local_items <= launch.fetch / kThinPart &&
         !this->has_filled_ticket() && (worker.far_state()->open || local_items == 0))
       found = this->find_far_chunk();
@@ -169,7 +169,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
   }
 
   // [first warp] After each step: flushes the pushes, accounts for the step, and returns what comes next. Many pushes are
-  // flushed by all threads, after which this is called again.
+  // flushed by all threads, after which `next_action` is called again.
   ATOS_DEVICE Action next_action() {
     __syncwarp();
     if (this->has_pushes()) {
@@ -183,9 +183,9 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     const uint32_t local_items = header->local_items;
     const bool takes_ticket = has_buckets && this->gives_way();
     bool goes_on = false, drained = false;
-    __syncwarp(); // all have read it
+    __syncwarp(); // all lanes have read `local_items`
     if (lane_id() == 0) {
-      // It has run its share of a small round.
+      // The worker has run its share of a small round.
       drained = header->share == kShareClaimed && header->step == Action::kItems && header->consumer.claimed == 0;
       goes_on = account_step();
       header->local_items = 0;
@@ -218,8 +218,8 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     return action;
   }
 
-  // [team] Flushes the pushes of the last step. Only those of a whole batch may stay local; those of idle never do, since the
-  // others' idle rounds have to see them.
+  // [team] Flushes the pushes of the last step. Only pushes of a whole batch may stay local; pushes of idle never do, since
+  // other workers' idle rounds have to see them.
   template <class Team> ATOS_DEVICE void flush_pushes() {
     const bool is_batch = header->step == Action::kItems || (has_buckets && header->step == Action::kFar);
     const bool may_keep =
@@ -264,7 +264,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       }
       Group::sync();
       Action action = header->action;
-      // With buckets help would take 8 registers more, also without barriers, with which they are rarely used.
+      // With buckets, to help at a barrier would take 8 registers more, even without barriers; with barriers buckets are rare.
       if (action == Action::kRound) action = this->next_round(true, nested && !has_buckets);
       if (action == Action::kLeave) break;
       if (action == Action::kItems) {

@@ -12,7 +12,7 @@ constexpr unsigned kWarpSize = 32;
 
 ATOS_DEVICE unsigned lane_id() { return threadIdx.x & 31; }
 
-// The number of this block, read from its register at each call: whatever is computed from blockIdx would be kept in registers.
+// The number of this block, read from its register at each call: values computed from blockIdx would be kept in registers.
 ATOS_DEVICE unsigned block_index() {
   unsigned block;
   asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
@@ -26,7 +26,7 @@ ATOS_DEVICE uint64_t global_nanoseconds() {
   return now;
 }
 
-// The lower half of that clock in ticks (kTickShift); and whether it has reached a tick that is at most kMostTicks away.
+// The lower half of the shared clock in ticks (kTickShift); and whether this clock has reached a tick at most kMostTicks away.
 ATOS_DEVICE uint32_t clock_ticks() { return uint32_t(global_nanoseconds() >> kTickShift); }
 ATOS_DEVICE bool is_past(uint32_t tick) { return int32_t(clock_ticks() - tick) >= 0; }
 
@@ -36,13 +36,13 @@ ATOS_DEVICE uint32_t quotient_rounded_by_chance(int32_t a, int32_t b, uint32_t m
   return part < float(most) ? uint32_t(part) : most;
 }
 
-// Arrays in a worker's shared memory, of as many elements as a batch has items, and as its push buffer has room for. The model
-// checker tests every index.
+// Arrays in a worker's shared memory, of the size of a batch and of the size of a push buffer. The model checker tests every
+// index.
 template <class T> using BatchArray = T *;
 template <class T> using PushArray = T *;
 
-// A place from which a worker could start anew with nothing but its shared memory: no code here, but the model checker saves
-// that memory there. `step`, where given, has been accounted for and is not needed any more.
+// A place from which a worker could start anew with nothing but its shared memory. No code here: the model checker saves the
+// shared memory there. `step`, where given, has been accounted for and is not needed any more.
 ATOS_DEVICE void restart_point() {}
 template <class Step> ATOS_DEVICE void restart_point(Step &) {}
 

@@ -24,7 +24,7 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
   static ATOS_DEVICE volatile uint64_t &word(volatile atos_sharing *sharing, unsigned k) { return (&sharing->local_items)[k]; }
 
   // [all threads] At the end. The last block of a kernel writes the completion record, and leaves the counters as the next
-  // launch expects them, so that neither has to be copied.
+  // launch expects them, so that no counters have to be copied.
   ATOS_DEVICE void leave() {
     Counters *counters = queue().counters;
     if (Group::rank() == 0) {
@@ -55,8 +55,8 @@ template <class Group, unsigned bytes> struct HostReport : Termination<Group, by
       record->opened = stop == kRun && tail == launch.round_end ? this->open_next_bucket() : 0;
     for (unsigned k = 0; k < num_kinds; ++k) record->ran_by[k] = load(&counters->ran_by[k]);
     for (unsigned k = 0; k < num_counts(); ++k) word(&record->sharing, k) = load(&word(&counters->sharing, k));
-    if (launch.persistent && stop == kRun && !has_peers) { // other GPUs may still look
-      store(&counters->head, tail); // claims that ran ahead are void; if the queue grew, the host makes all of this anew
+    if (launch.persistent && stop == kRun && !has_peers) { // other GPUs may still read the counters
+      store(&counters->head, tail); // claims that ran ahead are void; if the queue grew, the host makes all counters anew
       store(&counters->finished, tail);
       for (uint64_t *zero : {&counters->untracked, &counters->phase, &counters->ran, &counters->pushed, &counters->rounds})
         store(zero, 0);

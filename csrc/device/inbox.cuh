@@ -5,7 +5,7 @@
 
 namespace atos {
 
-// [all lanes of a warp] Moves what is in the inbox into the queue, unless another warp does so.
+// [all lanes of a warp] Moves the items of the inbox into the queue, unless another warp moves them.
 template <unsigned bytes> ATOS_DEVICE void take_from_inbox(const QueueRef<bytes> &queue, void *where) {
   Inbox *inbox = static_cast<Inbox *>(where);
   Delivery delivery;
@@ -21,8 +21,8 @@ template <unsigned bytes> ATOS_DEVICE void take_from_inbox(const QueueRef<bytes>
   if (lane_id() == 0) end_delivery(queue, inbox, delivery);
 }
 
-// [all lanes of a warp] Calls `take_from_inbox` now and then, for busy workers: where all are busy, the host would wait for
-// ever.
+// [all lanes of a warp] Calls `take_from_inbox` now and then, for busy workers: where all workers are busy, the host would wait
+// for ever.
 template <unsigned bytes> ATOS_DEVICE void take_from_inbox_at_times(const QueueRef<bytes> &queue, void *where) {
   const uint32_t now = quotient_rounded_by_chance(1, kStepsBetweenLooks, 1);
   if (__shfl_sync(kAll, now, 0)) take_from_inbox(queue, where);

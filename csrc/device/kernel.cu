@@ -1,4 +1,4 @@
-// The kernel, compiled to LTO-IR for each kind of worker and size of item; a task is linked into it.
+// The kernel, compiled to LTO-IR for each kind of worker and size of item; a task is linked into the kernel.
 #include "device/debug_groups.cuh"
 #include "device/debug_rendezvous.cuh"
 #include "device/task_api.cuh"
@@ -10,8 +10,8 @@ using namespace atos;
 extern "C" __global__ void atos_kernel(const __grid_constant__ Launch launch, const __grid_constant__ Arguments args) {
   extern __shared__ __align__(16) unsigned char shared[];
   if (checked) reset_rendezvous();
-  // An opaque zero hides the base address of shared memory. Otherwise the compiler computes that of a CTA worker anew wherever
-  // it is used, from a register that is slow to read.
+  // An opaque zero hides the base address of shared memory. Otherwise the compiler computes this address of a CTA worker anew
+  // at each use, from a register that is slow to read.
   unsigned zero = 0;
   if (kWorker == ATOS_CTA) asm volatile("mov.u32 %0, 0;" : "=r"(zero));
   Workers(launch, args, shared + zero).work();

@@ -1,8 +1,8 @@
-// A batch of items, whose iterations are spread evenly over the threads of a worker, or over groups of them, however long each
-// item is.
+// A batch of items, whose iterations are spread evenly over the threads of a worker, or over groups of threads, however long
+// each item is.
 //
 // The lengths of all items are scanned, and each thread finds the item of its iteration by a search in that scan: the
-// load-balancing search of moderngpu. Long items stay out of it (work_sharing.cuh).
+// load-balancing search of moderngpu. Long items stay out of the scan (work_sharing.cuh).
 #pragma once
 #include "device/bsp_rounds.cuh"
 
@@ -26,7 +26,8 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
         values(reinterpret_cast<uint64_t *>(mine + at.values)), lengths(reinterpret_cast<int64_t *>(mine + at.lengths)),
         scan(reinterpret_cast<uint32_t *>(mine + at.scan)) {}
 
-  // [team] Calls the workload of `got` items: their lengths, the exclusive scan over those that are not long, and the sum.
+  // [team] Calls the workload of `got` items: stores their lengths, and the exclusive scan over lengths that are not long;
+  // returns the sum of these.
   template <class Team> ATOS_DEVICE uint32_t measure(unsigned got) {
     uint32_t total = 0;
     bool any_long = false;
@@ -50,9 +51,9 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
     return total;
   }
 
-  // [one warp] Load-balancing search: the item that iteration e belongs to, of those consecutive ones from `base` on that the
-  // warp runs at once, which is the last whose scan is at most e. The lanes look at 32 places of the scan first, which leaves
-  // few for each.
+  // [one warp] Load-balancing search: the item of iteration e, i.e. the last item whose scan is at most e. The warp runs
+  // consecutive iterations from `base` on at once. Its lanes look at 32 places of the scan first, which leaves few places for
+  // each lane to search.
   ATOS_DEVICE unsigned item_of(uint32_t e, uint32_t base, unsigned got) const {
     const unsigned stride = (got + kWarpSize - 1) / kWarpSize, k = lane_id() * stride;
     const uint32_t start = k < got ? scan[k] : ~0u;
@@ -72,23 +73,23 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
   // [all threads of an iteration]
   ATOS_DEVICE void run_iteration(const Item<bytes> *item, int64_t i, const uint64_t *values) {
     const unsigned threads = threads_of_iteration;
-    if (threads > 1) __syncwarp(lanes_of_group(threads)); // they share scratch, also with the iteration before
+    if (threads > 1) __syncwarp(lanes_of_group(threads)); // the threads share scratch, also with the iteration before
     atos_task_body(&worker, item, i, values, &args);
   }
 
   // With buckets, a long step is run in strips, between which the pushes are flushed if a buffer is half full: items that find
-  // no room there are stored one by one, which is slow.
+  // no room in a buffer are stored one by one, which is slow.
   static ATOS_DEVICE bool flushes_within_step() { return has_buckets; }
   // [all threads]
   ATOS_DEVICE void flush_within_step() {
-    if (!Group::any(this->is_half_full())) return; // a barrier, too
+    if (!Group::any(this->is_half_full())) return; // `any` is a barrier, too
     this->template flush_pushes<Group>(false, this->relaxed(), nullptr);
     Group::sync();
   }
 
   // [all threads] With flat kinds beside nested ones: runs the flat tasks of a batch, one after another.
   ATOS_DEVICE void run_flat(unsigned got) {
-    if (checked) atos_left(&worker); // a thread may have left a nested task, which nobody waits for
+    if (checked) atos_left(&worker); // a thread may have left a nested task, and nobody has waited for this thread
 #pragma unroll 1
     for (unsigned k = 0; k < got; ++k) {
       if (!is_flat(items[k])) continue;
@@ -97,8 +98,8 @@ template <class Group, unsigned bytes> struct LoadBalance : BspRounds<Group, byt
     }
   }
 
-  // [all threads] Runs the task on `got` items, but for the long ones. The threads of an iteration may vote and shuffle in it;
-  // those of a warp meet again in the search for the next one.
+  // [all threads] Runs the task on `got` items, but for long items. The threads of an iteration may vote and shuffle in the
+  // task; the threads of a warp converge in the search for the next iteration.
   ATOS_DEVICE void run(unsigned got) {
     if (num_kinds)
       for (unsigned from = Group::rank() & ~31u; from < got; from += Group::size()) {

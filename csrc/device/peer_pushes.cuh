@@ -12,14 +12,14 @@ template <unsigned bytes> ATOS_DEVICE uint64_t reserve_on(const Peers &peers, ui
   return queue.reserve_with_space(n, ask);
 }
 
-// Orders what was written before items are pushed: for this GPU alone if none of them goes `away` to another one, or a barrier
-// of all GPUs follows before they run.
+// Orders earlier writes before a push of items: for this GPU alone if no item goes `away` to another GPU, or a barrier of all
+// GPUs follows before the items run.
 ATOS_DEVICE void fence_before_publishing(bool away, bool barrier) {
   if (away && !barrier) fence();
   else fence_device();
 }
 
-// [the lanes of a mask] Stores an item of each in a queue at once, under tickets beside each other.
+// [the lanes of a mask] Stores one item of each lane in a queue at once, under consecutive tickets.
 template <unsigned bytes>
 ATOS_DEVICE void publish_together(const QueueRef<bytes> &queue, unsigned lanes, const Item<bytes> &item) {
   const unsigned leader = __ffs(lanes) - 1;
@@ -38,9 +38,9 @@ template <unsigned bytes> ATOS_DEVICE void publish_to_owner(const Peers &peers, 
   publish_together(peers.queue<bytes>(owner), __match_any_sync(__activemask(), owner), item);
 }
 
-// [team] Stores n items in the queues of their owners: counts those of each, reserves their tickets by one addition there, by a
-// thread for each GPU, and stores them. The items of a warp for one GPU get tickets beside each other. `to`: one for each GPU.
-// Everything written before is ordered by a fence of each thread.
+// [team] Stores n items in the queues of their owners: counts the items of each owner, reserves their tickets by one addition
+// on each GPU, by a thread for each GPU, and stores the items. The items of a warp for one GPU get consecutive tickets. `to`:
+// one PeerPush for each GPU. Earlier writes are ordered by a fence of each thread.
 template <class Team, unsigned bytes>
 ATOS_DEVICE void publish_to_owners(const Peers &peers, PeerPush *to, PushArray<Item<bytes>> items, uint32_t n, bool barrier) {
 #pragma unroll 1
@@ -51,7 +51,7 @@ ATOS_DEVICE void publish_to_owners(const Peers &peers, PeerPush *to, PushArray<I
   }
   Team::sync();
   fence_before_publishing(to[peers.own].count != n, barrier);
-  Team::sync(); // all have read the count
+  Team::sync(); // all threads have read the count
 #pragma unroll 1
   for (uint32_t number = Team::rank(); number < peers.count; number += Team::size()) {
     PeerPush &push = to[number];
@@ -76,7 +76,7 @@ ATOS_DEVICE void publish_to_owners(const Peers &peers, PeerPush *to, PushArray<I
   }
 }
 
-// [team] Counts the items of this GPU among the first n, in what is its own of `to` between flushes.
+// [team] Counts the items of this GPU among the first n, in `own`, this GPU's PeerPush, which is free between flushes.
 template <class Team, unsigned bytes>
 ATOS_DEVICE void count_own(const Peers &peers, PeerPush *own, PushArray<Item<bytes>> items, uint32_t n) {
 #pragma unroll 1
@@ -88,8 +88,8 @@ ATOS_DEVICE void count_own(const Peers &peers, PeerPush *own, PushArray<Item<byt
   Team::sync();
 }
 
-// [team] Moves the first `most` items of this GPU among the first n to `own_items`, and the others to the front; returns how
-// many these are. A function of its own, since its loop takes registers, and none are in use between two steps.
+// [team] Of the first n items, moves up to `most` items of this GPU to `own_items`, and the others to the front; returns the
+// number of the others. A function of its own, since its loop takes registers, and none are in use between two steps.
 template <class Team, unsigned bytes> ATOS_NOINLINE uint32_t move_own(const Launch &launch, PeerPush *own,
                                                                       PushArray<Item<bytes>> items, uint32_t n,
                                                                       BatchArray<Item<bytes>> own_items, uint32_t most) {
@@ -108,7 +108,7 @@ template <class Team, unsigned bytes> ATOS_NOINLINE uint32_t move_own(const Laun
     const unsigned others = __ballot_sync(kAll, k < n && !stays);
     if (lane_id() == 0 && others) to = atomicAdd(&own->count, __popc(others));
     to = __shfl_sync(kAll, to, 0) + __popc(others & below);
-    Team::sync(); // all have read their items
+    Team::sync(); // all threads have read their items
     if (stays) own_items[at] = item;
     else if (k < n) items[to] = item;
   }

@@ -1,5 +1,6 @@
-// Pushed items: gathered in a buffer while a step runs, and flushed after it. Some stay with the worker as local items, which
-// it runs next and which never get a ticket (an index into the queue: counters.h). The others are stored in the queue.
+// Pushed items: gathered in a buffer while a step runs, and flushed after the step. Some stay with the worker as local items,
+// which the worker runs next and which never get a ticket (an index into the queue: counters.h). All other items are stored in
+// the queue.
 #pragma once
 #include "device/far_work.cuh"
 #include "device/peer_pushes.cuh"
@@ -7,7 +8,7 @@
 namespace atos {
 
 // [any lanes] Appends an item to the buffer. Lanes that push together share one atomic. If the buffer is full, the item goes to
-// the queue at once, and again lanes share one, since those of all workers are of one counter.
+// the queue at once, and lanes again share one atomic, since all workers add to one counter.
 template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push(const Item<bytes> &item) {
   const unsigned active = __activemask();
   const unsigned leader = __ffs(active) - 1, before = __popc(active & ((1u << lane_id()) - 1));
@@ -49,18 +50,18 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   // batch of this worker, `items`, except for some that are donated if workers wait for items (demand > 0, producer.cuh). If
   // many items wait for workers (a large negative demand), all pushes go to the end of the queue, to keep the order.
   //
-  // With buckets, items wait for workers in their buckets, and the ring takes but those that workers wait for: of the items
-  // that are near, a worker keeps some even where many others wait; if `limited`, the rest goes to the buckets.
+  // With buckets, items wait for workers in their buckets, and the ring takes only items that workers wait for: a worker keeps
+  // some near items even where many others wait; if `limited`, the other near items go to the buckets.
   template <class Team> ATOS_DEVICE void flush_pushes(bool may_keep, bool limited, BatchArray<Item<bytes>> items) {
     if (has_peers) return flush_to_owners<Team>(may_keep, limited, items);
     const uint32_t far = has_buckets ? this->far_buffered() : 0;
     const uint32_t pushes = header->pushes + (has_buckets ? worker.far_state()->pushes : 0), n = buffered();
     Producer &producer = header->producer;
-    // Items that the worker has kept before are followed by those of a chunk.
+    // The items of a chunk follow the items that the worker has kept before.
     const uint32_t kept = has_buckets ? worker.far_state()->kept : 0;
     const bool local = may_keep && !producer.reserved && producer.demand >= least_demand();
-    // A fence has to come between the task's writes and the commits in `publish`. Here it overlaps with the reservation. A
-    // worker that keeps items mostly has none to publish; if it has some, it fences below.
+    // A fence has to come between the task's writes and the commits in `publish`. Here the fence overlaps with the reservation.
+    // A worker that keeps items mostly has none to publish; if it has some, it fences below.
     if (!local) fence();
     if (Team::rank() == 0) {
       uint32_t given = n;
@@ -95,14 +96,14 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
     }
   }
 
-  // [team] The same in a launch over several GPUs: each item goes to the queue of its owner, or stays local if that is this
-  // GPU. With buckets, those that find no room in the ring of this GPU go to the buckets of their owners, as on one GPU: if a
-  // ring took them, workers would open the next bucket while these wait.
+  // [team] Flushes the pushes in a launch over several GPUs: each item goes to the queue of its owner, or stays local if the
+  // owner is this GPU. With buckets, near items that find no room in this GPU's ring go to the buckets of their owners, as on
+  // one GPU: if a ring took these items, workers would open the next bucket while the items wait.
   template <class Team> ATOS_DEVICE void flush_to_owners(bool may_keep, bool limited, BatchArray<Item<bytes>> items) {
-    const bool local = !has_each_round && may_keep && header->producer.demand >= least_demand(); // barriers keep none
+    const bool local = !has_each_round && may_keep && header->producer.demand >= least_demand(); // none in rounds
     uint32_t n = buffered();
     if (has_buckets) {
-      const uint32_t most = local ? launch.local_items - worker.far_state()->kept : 0; // that may stay local
+      const uint32_t most = local ? launch.local_items - worker.far_state()->kept : 0; // items that may stay local
       const uint32_t surplus = limited && n > most ? surplus_of(n - most) : 0, far = this->far_buffered();
       n -= surplus;
 #pragma unroll 1
@@ -116,7 +117,7 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
     }
     if (local) n = keep_own<Team>(items, n);
     if (n || !local) publish_to_owners<Team, bytes>(peers_of(launch), worker.peer_pushes(), worker.buffer, n, launch.barrier);
-    if (Team::rank() == 0) { // behind a barrier, so that all have read the header
+    if (Team::rank() == 0) { // behind a barrier, so that all threads have read the header
       if (has_buckets) {
         header->pushes += worker.far_state()->pushes;
         worker.far_state()->pushes = 0;
@@ -125,8 +126,8 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
     }
   }
 
-  // [team] Makes items of this GPU local, of the first n in the buffer, and moves the others to its front; returns how many
-  // these are.
+  // [team] Of the first n items in the buffer, makes items of this GPU local, and moves the others to the front; returns the
+  // number of the others.
   template <class Team> ATOS_DEVICE uint32_t keep_own(BatchArray<Item<bytes>> items, uint32_t n) {
     const Peers peers = peers_of(launch);
     PeerPush *const own = &worker.peer_pushes()[launch.peer_own];
@@ -146,7 +147,7 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   // With buckets: whether one of the two buffers is half full.
   ATOS_DEVICE bool is_half_full() const { return max(header->pushes, worker.far_state()->pushes) > launch.buffer / 2; }
 
-  // Whether they are too many for one warp.
+  // Whether the pushes are too many for one warp.
   ATOS_DEVICE bool has_many_pushes() const {
     return header->pushes > kFew || (has_buckets && worker.far_state()->pushes > kFew);
   }
@@ -154,8 +155,8 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   // The least demand at which pushes may stay local.
   ATOS_DEVICE int64_t least_demand() const { return has_buckets ? kUnseen / 2 : -int64_t(launch.workers) * kBacklogPerWorker; }
 
-  // [one lane] Of n items that may stay local, those that go to the queue: what does not fit behind those that the worker has
-  // kept, or what it donates.
+  // [one lane] Of n items that may stay local, the number that goes to the queue: items that do not fit behind the `kept` ones,
+  // or items that the worker donates.
   ATOS_DEVICE uint32_t items_to_give(uint32_t n, uint32_t kept) const {
     const uint32_t most = launch.local_items - kept;
     const bool shares = n <= most && n > 1 && launch.shares && header->producer.demand > 0;
@@ -165,34 +166,34 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
     return given;
   }
 
-  // [one lane] Of `given` near items, those that find no room in the ring of a queue with buckets: it takes what workers wait
-  // for, and one more for each worker.
+  // [one lane] Of `given` near items, the number that finds no room in the ring of a queue with buckets: the ring takes the
+  // items that workers wait for, and one more for each worker.
   ATOS_DEVICE uint32_t surplus_of(uint32_t given) const {
     const int64_t room = header->producer.demand + int64_t(launch.workers);
     return room <= 0 ? given : room < int64_t(given) ? given - uint32_t(room) : 0;
   }
 
   // [one lane] Number of local items, at most n, to donate to idle workers: the quotient (idle workers) / (active workers),
-  // rounded up or down at random so that it is right on average (stochastic rounding). If each active worker donated one item
-  // for every idle worker, most items would end up in the queue.
+  // rounded up or down at random so that the number is right on average (stochastic rounding). If each active worker donated
+  // one item for every idle worker, most items would end up in the queue.
   ATOS_DEVICE uint32_t items_to_donate(uint32_t n) const {
     const int32_t demand = int32_t(header->producer.demand); // 64 bits are slow
     const int32_t active = max(int32_t(launch.workers) - demand, 1);
     return quotient_rounded_by_chance(demand, active, n);
   }
 
-  // Whether the worker keeps no items now: before the first sample, after a stop, and when others have their turn.
+  // Whether the worker keeps no items now: before the first sample, after a stop, and when other items have their turn.
   ATOS_DEVICE bool gives_way() const { return header->producer.demand == kUnseen; }
 
   // [one lane] Samples the demand (producer.cuh), while the step runs. After kMostLocalSteps without a ticket the sample is
-  // kUnseen, so that the worker gives its pushes away and takes others: what waits in the queue has its turn, also if local
-  // items push themselves again until it has run. So are the samples after kMostStalledSteps in which items waited for workers
-  // and nobody claimed any.
+  // kUnseen, so that the worker gives its pushes away and takes tickets: items that wait in the queue have their turn, also if
+  // local items push themselves again until those have run. The sample is kUnseen, too, after kMostStalledSteps in which items
+  // waited for workers and nobody claimed any.
   ATOS_DEVICE void sample_demand() {
     const Counters *counters = queue().counters;
     const uint64_t last_head = header->head;
     const uint32_t steps = header->steps + 1, stalled = header->stalled_steps + 1;
-    // All is asked for before the first answer is looked at: they take as long as one.
+    // All loads are issued before the first value is used: together they take as long as one.
     const uint64_t head = load(&counters->head), tail = load(&counters->tail), stop = load(&counters->stop);
     const int64_t demand = int64_t(head - tickets_of(tail));
     const uint32_t same = head == last_head ? stalled : 0;

@@ -1,4 +1,4 @@
-// The functions behind `worker` in a task: push, stop, rank and size, its place among all, barrier, reductions, votes and
+// The functions behind `worker` in a task: push, stop, rank and size, index among all workers, barrier, reductions, votes and
 // scratch.
 #pragma once
 #include "device/dependency_counters.cuh"
@@ -64,7 +64,7 @@ __device__ void atos_set_mode(void *worker, int64_t mode) {
 __device__ int32_t atos_size(void *) { return kWorker == ATOS_THREAD ? 1 : kWorker == ATOS_WARP ? 32 : blockDim.x; }
 __device__ int32_t atos_rank(void *) { return kWorker == ATOS_THREAD ? 0 : kWorker == ATOS_WARP ? lane_id() : threadIdx.x; }
 
-// The place of the worker among those of the kernel: of the launch, or of a discrete launch's round.
+// The index of the worker among the workers of the kernel: of the launch, or of a discrete launch's round.
 __device__ int64_t atos_index(void *worker) {
   const int64_t before = has_peers ? static_cast<Worker<kBytes> *>(worker)->launch->first_worker : 0;
   const int64_t first = before + int64_t(block_index()) * (kWorker == ATOS_THREAD ? blockDim.x
@@ -103,7 +103,7 @@ __device__ int32_t atos_all(void *, int32_t predicate) {
 
 __device__ void *atos_scratch(void *worker) { return static_cast<Worker<kBytes> *>(worker)->scratch; }
 __device__ int64_t atos_scratch_bytes(void *worker) { return static_cast<Worker<kBytes> *>(worker)->launch->unsized_scratch; }
-// The regions that the task sizes itself follow.
+// The regions that the task sizes itself, which follow the unsized scratch.
 __device__ void *atos_sized_scratch(void *worker) {
   const Worker<kBytes> *w = static_cast<Worker<kBytes> *>(worker);
   return w->scratch + (w->launch->unsized_scratch + 15) / 16 * 16;

@@ -5,7 +5,7 @@
 
 namespace atos {
 
-// The same in either order, so that all threads of a group end with the same bits: a NaN loses against a number.
+// Combines two values, alike in either order, so that all threads of a group get the same bits: a NaN loses against a number.
 template <class T> ATOS_DEVICE T combine_in_any_order(T a, T b, int op) {
   if (op == ATOS_SUM) return a + b;
   if constexpr (std::is_same_v<T, float>) return op == ATOS_MIN ? fminf(a, b) : fmaxf(a, b);
@@ -13,7 +13,7 @@ template <class T> ATOS_DEVICE T combine_in_any_order(T a, T b, int op) {
   else return op == ATOS_MIN ? (b < a ? b : a) : (a < b ? b : a);
 }
 
-// [all threads of a warp] The same of whole numbers of 32 bits, which has an instruction since sm_80.
+// [all threads of a warp] Reduces integers of 32 bits, by an instruction of sm_80 and later.
 template <class T> ATOS_DEVICE T reduce_in_warp(T value, int op) {
   return op == ATOS_SUM   ? __reduce_add_sync(kAll, value)
          : op == ATOS_MIN ? __reduce_min_sync(kAll, value)

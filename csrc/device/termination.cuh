@@ -1,4 +1,4 @@
-// The end, seen by a worker without items: it waits, calls idle, or leaves once nothing is unfinished.
+// Termination seen by a worker without items: the worker waits, calls idle, or leaves once nothing is unfinished.
 #pragma once
 #include "device/push_buffer.cuh"
 
@@ -18,13 +18,14 @@ template <class Group, unsigned bytes> struct Termination : PushBuffer<Group, by
     return Action(header->end.while_waiting(queue(), header->consumer, has_idle, launch.workers));
   }
 
-  // [one lane] The same in a round, where a worker that reserved these tickets is about to fill them, unless it had to spill.
+  // [one lane] What to do in a round while the slots of the claimed tickets are not filled: kWait, since the worker that
+  // reserved the tickets is about to fill the slots, or kLeave at a stop, when it may have spilled the items.
   ATOS_DEVICE Action while_round_fills() {
     header->consumer.look_for_ring(queue(), load(&queue().counters->tail));
     return queue().stopped() || this->stop_by_clock() != kRun ? Action::kLeave : Action::kWait;
   }
 
-  // [one lane] After an idle call for `workers` workers: registers them as quiescent if it pushed nothing.
+  // [one lane] After an idle call for `workers` workers: registers these workers as quiescent if the call pushed nothing.
   ATOS_DEVICE void idle_returned(uint32_t pushes, uint32_t workers) {
     if (this->relaxed()) header->end.idle_returned(queue(), pushes, workers);
   }

@@ -1,5 +1,5 @@
-// Thread workers: the 32 of a warp step together, so that they share the atomics on the queue's counters. Each lane has tickets
-// of its own and runs one item at a time.
+// Thread workers: the 32 workers of a warp step together, so that they share the atomics on the queue's counters. Each lane has
+// tickets of its own and runs one item at a time.
 #pragma once
 #include "device/bsp_rounds.cuh"
 #include "device/inbox.cuh"
@@ -28,8 +28,8 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
     worker.scratch += lane_id() * ((launch.scratch + 15) / 16 * 16);
   }
 
-  // [all threads] Claims tickets for each lane without any, all by one atomic. False: no lane has any, or the worker is to
-  // leave.
+  // [all threads] Claims tickets for each lane without tickets, all by one atomic. False: no lane has tickets, or the worker is
+  // to leave.
   ATOS_DEVICE bool claim() {
     const unsigned empty = __ballot_sync(kAll, claimed == 0);
     if (!empty) return true;
@@ -39,7 +39,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
       uint64_t total = 0;
       const Counters *counters = queue().counters;
       const bool relaxed = this->relaxed();
-      const uint64_t asked = load(&counters->stop); // all is asked for before the first answer is looked at
+      const uint64_t asked = load(&counters->stop); // all loads are issued before the first value is used
       const uint64_t head = relaxed ? load(&counters->head) : 0;
       const uint64_t tail = relaxed ? tickets_of(load(&counters->tail)) : 0;
       const uint64_t stop = asked | this->stop_by_clock();
@@ -67,7 +67,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
     return __any_sync(kAll, claimed != 0);
   }
 
-  // [all threads] Takes one item for each lane whose next ticket's slot is filled; returns which lanes those are.
+  // [all threads] Takes one item for each lane whose next ticket's slot is filled; returns these lanes.
   ATOS_DEVICE unsigned take(Item<bytes> *item) {
     const Ring ring = header->consumer.ring;
     typename Slot<bytes>::Seen seen{};
@@ -108,7 +108,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
         if (has_inbox) take_from_inbox(queue(), launch.inbox);
         if (lane_id() == 0) *action = this->relaxed() ? this->while_waiting() : this->while_round_fills();
         *action = action->of_first_lane();
-        // Lanes whose tickets are for the next ring wait for those that have older ones, which are about to be filled.
+        // Lanes whose tickets belong to the next ring wait for lanes with older tickets, whose slots are about to be filled.
         __syncwarp();
         const bool all_past = __all_sync(kAll, !claimed || header->consumer.is_past_ring(first));
         if (all_past && lane_id() == 0) header->consumer.next_ring(queue());
@@ -121,7 +121,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
     }
   }
 
-  // [all threads] Claims a chunk of far items that are to be pushed again: of the open list; after some polls of any.
+  // [all threads] Claims a chunk of far items that are to be pushed again: of the open list; after some polls of any list.
   ATOS_DEVICE bool find_far_chunk_of_warp(unsigned polls) {
     const bool waits = polls % kPollsBeforeEndTest == kPollsBeforeEndTest - 1;
     bool found = false;

@@ -14,21 +14,21 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
   using Batch::queue;
   using Batch::values;
 
-  // [one lane] Puts the next chunk to run into `header->chunk`, with its item and values; false if there is none. First it
-  // offers each long item of this worker's batch to all workers (`split_item`). If the entry for an item is taken, or the
-  // launch shares nothing, this worker runs that item alone, as one chunk. Then it claims a chunk of any split item. Items
-  // before `first_counted` are local.
+  // [one lane] Puts the next chunk to run into `header->chunk`, with its item and values; false if there is no chunk. First
+  // this worker offers each long item of this worker's batch to all workers (`split_item`). If the entry for an item is taken,
+  // or the launch shares nothing, this worker runs that item alone, as one chunk. Then this worker claims a chunk of any split
+  // item. Items before `first_counted` are local.
   ATOS_DEVICE bool next_chunk() {
     while (header->next_long < header->batch) {
       const unsigned k = header->next_long++;
       if (lengths[k] < kLong) continue;
       const uint64_t *its_values = &values[k * value_words];
-      // Before anybody can see its chunks.
+      // Before anybody can see the item's chunks.
       if (launch.persistent && launch.barrier && launch.shares) fetch_add(&queue().counters->arrived, kMark);
       if (launch.shares && split_item<bytes>(queue().counters, split_items(), hint() + k, items[k], its_values, value_words,
                                              lengths[k], chunk_size(), k >= header->first_counted, owner())) {
         this->count(&atos_sharing::items_split, 1);
-        header->num_split += k >= header->first_counted; // whoever finishes the last chunk reports it
+        header->num_split += k >= header->first_counted; // whoever finishes the last chunk reports the item
         continue;
       }
       *borrowed() = items[k];
@@ -53,10 +53,10 @@ template <class Group, unsigned bytes> struct WorkSharing : LoadBalance<Group, b
   // Spreads workers over the table: the first bit that `claim_chunk` tests and, plus an item's place in the batch, the only
   // entry that `split_item` tries.
   ATOS_DEVICE unsigned hint() const { return block_index() + 31 * Group::index_in_block(); }
-  // Says in the table that an item is this worker's, if that is counted. A block has at most 32 workers.
+  // An item's owner in the table: a number of this worker if donated chunks are counted. A block has at most 32 workers.
   ATOS_DEVICE uint64_t owner() const { return has_counters ? 1 + uint64_t(block_index()) * 32 + Group::index_in_block() : 1; }
   ATOS_DEVICE uint64_t chunk_size() const { return kChunkPart * this->iterations_at_once(); }
-  // The item of the chunk that runs, copied here, since its entry may get another one.
+  // The item of the chunk that runs, copied here, since its entry may get another item.
   ATOS_DEVICE Item<bytes> *borrowed() const {
     void *place = header->borrowed_item;
     static_assert(sizeof header->borrowed_item == kHeaderItemBytes, "what is larger lies behind the header");

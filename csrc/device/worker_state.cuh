@@ -1,18 +1,18 @@
-// State of a worker in shared memory, and the view of it that a task gets.
+// State of a worker in shared memory, and a task's view of its worker.
 //
-// It lies in shared memory and not in registers, of which a task needs as many as it can get. The functions of a worker are in
-// layers over it, one class and file each:
+// The state lies in shared memory and not in registers, of which a task needs as many as it can get. The functions of a worker
+// are in layers over the state, one class and file each:
 //
 //   WorkerState <- FarWork <- PushBuffer <- Termination <- HostReport <- BspRounds <- ThreadWorkers
 //                                                                       <- LoadBalance <- WorkSharing <- GroupWorker
 //
-// `Group` is the class of the threads that share the state (Warp or Cta; compare cooperative groups): those of one warp or CTA
-// worker, or of 32 thread workers. The comment of a function begins with its callers: [one lane], [first warp], [all threads]
-// of the group; [team]: all threads of `Team`, a template parameter, which is the first warp or the whole group. A function
-// without such a tag only reads, and any thread may call it.
+// `Group` is the class of the threads that share the state (Warp or Cta; compare cooperative groups): the threads of one warp
+// or CTA worker, or of 32 thread workers. The comment of a function begins with its callers: [one lane], [first warp], [all
+// threads] of the group; [team]: all threads of `Team`, a template parameter, which is the first warp or the whole group. A
+// function without such a tag only reads, and any thread may call it.
 //
-// A ticket is an index into the queue (protocol/counters.h). A local item has none: the worker that pushed it runs it without
-// storing it in the queue.
+// A ticket is an index into the queue (protocol/counters.h). A local item has no ticket: the worker that pushed the item runs
+// it without storing it in the queue.
 #pragma once
 #include "device/action.cuh"
 #include "protocol/consumer.cuh"
@@ -23,8 +23,8 @@
 #include "protocol/split_item.cuh"
 #include "protocol/termination.cuh"
 
-// The task, compiled from Python and linked in. `args` and `values` are 64-bit words. Where some of several kinds of tasks are
-// flat and others nested, atos_task_flat is for the former and the two before it for the latter.
+// The task, compiled from Python and linked in. `args` and `values` are 64-bit words. Where some kinds of tasks are flat and
+// others nested, atos_task_flat runs the flat ones, atos_task_workload and atos_task_body the nested ones.
 extern "C" {
 __device__ int64_t atos_task_workload(void *worker, const void *item, void *values, const void *args);
 __device__ void atos_task_body(void *worker, const void *item, int64_t i, const void *values, const void *args);
@@ -43,37 +43,37 @@ template <unsigned bytes> ATOS_DEVICE unsigned kind_of(const Item<bytes> &item) 
 }
 template <unsigned bytes> ATOS_DEVICE bool is_flat(const Item<bytes> &item) { return flat_kinds >> kind_of(item) & 1; }
 
-// The state of a worker, at the start of its shared memory. Written by the first lane of the worker.
+// The state of a worker, at the start of its shared memory, written by the worker's first lane.
 struct Header {
-  Consumer consumer; // claimed tickets: those of the worker, or, with thread workers, those that the lanes got last
+  Consumer consumer; // claimed tickets of the worker, or, with thread workers, the tickets that the lanes got last
   Producer producer;
   TerminationDetector end;
   uint64_t ran;              // statistics
-  unsigned long long pushed; // likewise, which lanes add to
-  uint64_t head;             // as last sampled
+  unsigned long long pushed; // statistics, which all lanes add to
+  uint64_t head;             // head of the queue, as last sampled
   uint64_t round_end;        // tickets below this run in the current round
-  int64_t mode;              // of that round
+  int64_t mode;              // mode of the current round
   uint64_t borrowed_item[2]; // the item of the chunk that runs, from the table or this worker's batch; see `borrowed`
   uint64_t borrowed_values[kValueWords];
   Chunk chunk;
-  uint32_t pushes;        // items pushed in this step, up to kMostCounted; what the buffer cannot hold is in the queue already
+  uint32_t pushes;        // items pushed in this step, up to kMostCounted; items beyond the buffer are in the queue already
   uint32_t flushed;       // pushes of the last step that have been flushed
-  Action action;          // what comes next
+  Action action;          // the next step
   Action step;            // the last step, not counting flushes and waits for space
-  uint32_t local_items;   // local items: pushed, and the next to run, without going through the queue
+  uint32_t local_items;   // local items: pushed, and the next to run, without a ticket
   uint32_t steps;         // samples since the worker last took a ticket
   uint32_t stalled_steps; // samples in a row of the same head
-  uint32_t first_counted; // of the items that run, the first that counts as an unfinished task: those before it are local
+  uint32_t first_counted; // of the items that run, the first that counts as an unfinished task: items before this one are local
   uint32_t total;         // iterations of the batch, without those of long items
   uint32_t any_long;      // whether the batch has long items
   uint32_t batch;         // items of a batch whose long ones are being split, or 0
-  uint32_t next_long;     // first of them that has not been looked at for splitting
-  uint32_t num_split;     // number of the counted ones that were split
-  uint32_t idle_called;   // in this round
+  uint32_t next_long;     // first item of this batch that has not been looked at for splitting
+  uint32_t num_split;     // number of the batch's counted items that were split
+  uint32_t idle_called;   // whether idle was called in this round
   uint32_t marked;        // of the last block at a barrier: whether there are marks (bsp_rounds.cuh)
-  uint32_t share;         // of the round that this worker claims at once, kNoShare or kShareClaimed (consumer.cuh)
+  uint32_t share;         // tickets of the round that this worker claims at once, kNoShare or kShareClaimed (consumer.cuh)
   uint32_t each;          // thread workers: tickets for each lane that had none
-  uint32_t last_tick;     // in a launch with a time limit: when it is over
+  uint32_t last_tick;     // in a launch with a time limit: the tick when time is up
 
   // Counts the pushes of the last step as flushed.
   ATOS_DEVICE void end_flush() {
@@ -84,43 +84,43 @@ struct Header {
 };
 static_assert(sizeof(Header) <= kHeaderBytes, "the header outgrew its place");
 
-// The same for a queue with buckets; pushes with their levels follow it (far_work.cuh).
+// A worker's state for a queue with buckets; pushes with their levels follow it (far_work.cuh).
 struct FarState {
-  Window window;    // as last sampled
+  Window window;    // window of buckets, as last sampled
   uint32_t pushes;  // far items pushed in this step, of which the buffer may hold fewer
   uint32_t surplus; // near items of a flush that are stored as far ones
   uint32_t taken;   // items of the chunk that were taken
   uint32_t kept;    // items of the next batch that the worker has already
   uint32_t filled;  // whether the first claimed ticket has its item, as last sampled
   uint32_t open;    // whether there were far items to take
-  FarChunk chunk;   // that runs
+  FarChunk chunk;   // the chunk that runs
 };
 static_assert(sizeof(FarState) <= kFarStateBytes, "the state for far items outgrew its place");
 
-// In a launch over several GPUs: what a flush pushes into the queue of one of them.
+// In a launch over several GPUs: what a flush pushes into the queue of one GPU.
 struct PeerPush {
-  Ring ring;            // that of the reserved tickets
-  uint64_t base;        // the first of them
-  uint32_t count, next; // items to reserve tickets for, between flushes 0; tickets that have been taken
+  Ring ring;            // ring of the reserved tickets
+  uint64_t base;        // the first reserved ticket
+  uint32_t count, next; // items to reserve tickets for, 0 between flushes; reserved tickets that have been taken
 };
 static_assert(sizeof(PeerPush) == kPeerPushBytes, "the parameters of the kernel know another size");
 
 // A view of the far items of a launch.
 template <unsigned bytes> ATOS_DEVICE FarItems<bytes> far_items_of(const Launch &launch) { return FarItems<bytes>(launch); }
 
-// A task's view of its worker, passed to it as a void pointer.
+// A task's view of its worker, passed to the task as a void pointer.
 template <unsigned bytes> struct Worker {
   const Launch *launch;
   Header *header;
   PushArray<Item<bytes>> buffer;
   uint64_t *reduce;
   unsigned char *scratch;
-  int64_t round = 0, mode = 0; // of launches with barriers; in registers, and only if the task asks for them
-  int64_t pending = 0;         // in the function between rounds: items that wait for the next one; likewise
+  int64_t round = 0, mode = 0; // round and mode of a launch with barriers; in registers, if the task asks for these
+  int64_t pending = 0; // in the function between rounds: items that wait for the next round; in a register, if asked for
 
   ATOS_DEVICE QueueRef<bytes> queue() const { return QueueRef<bytes>(*launch); }
   ATOS_DEVICE FarItems<bytes> far_items() const { return far_items_of<bytes>(*launch); }
-  // Those of the owner of an item, which has this number among several GPUs.
+  // The far items of an item's owner, which has this number among several GPUs.
   ATOS_DEVICE FarItems<bytes> far_items_of_owner(uint32_t number) const {
     return has_peers ? peers_of(*launch).template far_items<bytes>(number) : far_items();
   }
@@ -133,7 +133,7 @@ template <unsigned bytes> struct Worker {
   ATOS_DEVICE PushArray<float> levels() const {
     return reinterpret_cast<float *>(reinterpret_cast<unsigned char *>(far_state()) + kFarStateBytes);
   }
-  // In a launch over several GPUs: one for each.
+  // In a launch over several GPUs: one PeerPush for each GPU.
   ATOS_DEVICE PeerPush *peer_pushes() const {
     return reinterpret_cast<PeerPush *>(reinterpret_cast<unsigned char *>(header) + launch->peers_at);
   }
@@ -142,7 +142,7 @@ template <unsigned bytes> struct Worker {
     return reinterpret_cast<Item<bytes> *>(far_levels() + launch->buffer);
   }
 
-  // [any lanes] After a push that got place `at` of `count`, beyond the buffer: keeps the count, of 32 bits, from coming round.
+  // [any lanes] After a push that got place `at` of `count`, beyond the buffer: keeps the 32-bit count from wrapping around.
   ATOS_DEVICE void limit_count(uint32_t *count, uint32_t at) const {
     if (at < kMostCounted) return;
     atomicAdd(count, ~0u);
@@ -158,7 +158,7 @@ template <class Group, unsigned bytes> struct WorkerState {
   const Launch &launch;
   const Arguments &args;
   Header *header;
-  unsigned long long *ran_by; // with several kinds: tasks run of each
+  unsigned long long *ran_by; // with several kinds: number of tasks that ran of each kind
   Worker<bytes> worker;
 
   // [all threads]
@@ -190,22 +190,22 @@ template <class Group, unsigned bytes> struct WorkerState {
   ATOS_DEVICE QueueRef<bytes> queue() const { return worker.queue(); }
   ATOS_DEVICE bool relaxed() const { return launch.persistent && !launch.barrier; }
 
-  // [one lane] The round [begin, end) is the current one. With buckets a worker has chunks of far items to claim, too.
+  // [one lane] Makes [begin, end) the current round. With buckets a worker claims no share, but chunks of far items, too.
   ATOS_DEVICE void set_round(uint64_t begin, uint64_t end) {
     header->round_end = end;
     header->share = relaxed() || has_buckets ? kNoShare : share_of_round(launch, end - begin, nested);
   }
 
-  // [one lane] Looks at the clock in a launch with a time limit: kRun, or kStopAsked if the limit is over, in which case all
-  // workers are asked to stop. This is the host's part, which the driver may hold up.
+  // [one lane] In a launch with a time limit: returns kStopAsked and asks all workers to stop if time is up, otherwise kRun.
+  // The host asks for this stop too, but the driver may hold the host up.
   ATOS_DEVICE uint64_t stop_by_clock() const {
     if (!launch.time_limit || !is_past(header->last_tick)) return kRun;
     set_bits(&queue().counters->stop, kStopAsked);
     return kStopAsked;
   }
 
-  // A fence between what is written before an item is pushed and what its task reads. In a launch over several GPUs with
-  // barriers, these order what passes from one GPU to another.
+  // A fence between writes before an item is pushed and reads by the item's task. In a launch over several GPUs with barriers,
+  // the barriers order writes on one GPU before reads on another.
   ATOS_DEVICE void fence_of_items() const {
     if (has_peers && !relaxed()) fence_device();
     else fence();
@@ -220,13 +220,13 @@ template <class Group, unsigned bytes> struct WorkerState {
     }
   }
 
-  // [one lane] Adds to what a launch with counters has counted, at once and not when the worker leaves: such a launch may take
-  // its time, and others have no place for it.
+  // [one lane] Adds to a count of a launch with counters, at once and not when the worker leaves: such a launch may take its
+  // time, and other launches have no place for counts.
   ATOS_DEVICE void count(uint64_t atos_sharing::*what, uint64_t n) const {
     if (has_counters && n) fetch_add(&(queue().counters->sharing.*what), n);
   }
 
-  // The counter of the tickets that workers of this kernel have claimed, and the first of those.
+  // The counter of the tickets that workers of this kernel have claimed, and the first ticket that can be claimed.
   ATOS_DEVICE uint64_t *claims_of_kernel() const {
     return launch.persistent ? &queue().counters->head : &queue().counters->claims[launch.stream];
   }

@@ -21,12 +21,13 @@ public:
   virtual void copy(void *to, const void *from, uint64_t bytes) = 0;
   virtual void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) = 0;
   // Makes ready slots of one generation from items of 4 or 8 bytes that lie in the memory of a GPU, or, if `items` is null,
-  // that are numbers from `first` on. False where the host has to do it: on the CPU, and beside a run that waits for the host.
+  // from numbers from `first` on. False where the host has to make the slots: on the CPU, and beside a run that waits for the
+  // host.
   virtual bool store_items(void * /* slots */, const void * /* items */, uint64_t /* first */, uint64_t /* count */,
                            uint32_t /* item_bytes */, uint64_t /* generation */) {
     return false;
   }
-  virtual void wait(void *stream) = 0;  // for what is in a stream of the device
+  virtual void wait(void *stream) = 0;  // for all work in a stream of the device
   virtual InboxMemory make_inbox() = 0; // for items of any size
   virtual void release_inbox(const InboxMemory &memory) noexcept = 0;
   virtual uint32_t resident_blocks(const Run &run) = 0; // of the kernel of a run, which has the device to itself
@@ -34,15 +35,15 @@ public:
 
   // Run the tasks of the queue until none is left or a stop is asked for, by a worker or by run.monitor: one persistent run, or
   // rounds that the host starts while there is something to run. Rounds are counted in counters->rounds. Workers that do not
-  // stop are left running, with ATOS_STUCK; whether they have come to an end since is asked with `ended`, which then fills in
-  // the counters.
+  // stop are left running, with ATOS_STUCK; `ended` says whether these workers have ended since, and then fills in the
+  // counters.
   virtual void run_persistent(Run &run) = 0;
   virtual void run_discrete(Run &run) = 0;
   virtual bool ended(Run &run) = 0;
-  // `run_persistent` for several devices of this kind at once, each with a run of its own; the monitor of the first run is
-  // asked. The counters of each queue are brought to its device before the first worker of any device begins, and back after
-  // the last worker has left, since other devices may push until then. If all workers are in this process, `run_peers` brings
-  // them back.
+  // `run_peers` is `run_persistent` for several devices of this kind at once, each with a run of its own; the monitor of the
+  // first run is asked. `provide_peers` brings the counters of each queue to its device before the first worker of any device
+  // begins. They come back after the last worker has left, since other devices may push until then: if all workers are in this
+  // process, by `run_peers`.
   virtual void provide_peers(const Runs &) {
     throw Failure(ATOS_INVALID, "these devices have no launches over several of them");
   }
@@ -52,7 +53,7 @@ public:
   virtual void start_clock(const atos_launch &launch) = 0;
   virtual double stop_clock(const atos_launch &launch) = 0; // milliseconds
 
-  // About the bytes that are free, for limits that need not be exact.
+  // The number of free bytes, roughly, for limits that need not be exact.
   uint64_t free_bytes() {
     return recent_free_bytes.get([this] {
       atos_device_info info{};
@@ -69,12 +70,12 @@ private:
 Backend &backend(int32_t device);
 
 Backend &cpu_backend();
-uint64_t host_memory_to_spare(); // bytes that may be reserved for what is written in need alone
+uint64_t host_memory_to_spare(); // bytes that may be reserved for memory that is only written in need
 Backend &cuda_backend(int32_t device);
 int32_t cuda_device_count(std::string *why_none);
 std::unique_ptr<atos_program> cuda_program(int32_t device, const void *cubin, const char *symbol);
 int32_t cuda_pointer_device(const void *pointer); // ATOS_CPU for memory of the host
-void cuda_release_memory();                       // all that is kept on GPUs, and no queue or array uses
+void cuda_release_memory();                       // all memory that is kept on GPUs and that no queue or array uses
 void cuda_connect(const std::vector<int32_t> &devices);
 void *cuda_allocate_over(const std::vector<int32_t> &devices, const std::vector<uint64_t> &borders);
 void cuda_release_over(void *pointer) noexcept;
@@ -94,14 +95,14 @@ inline uint32_t shared_bytes(const atos_launch &launch, uint32_t item_bytes, uin
 constexpr uint32_t kMostPushBuffer = 1 << 16; // items
 
 inline uint32_t buffer_items(const atos_launch &launch, uint32_t item_bytes) {
-  // With buckets at least one: thread workers push far items again to run them, and what finds no room would be far for ever.
+  // With buckets at least one: thread workers push far items again to run them, and an item without room would be far for ever.
   if (launch.push_buffer) return std::max(launch.push_buffer - 1, uint32_t(launch.buckets != 0));
-  // With levels, and beside a buffer of far items, each takes half of that and more.
+  // With buckets each item has a level, and a buffer of as many far items lies beside the buffer.
   const uint32_t bytes = launch.worker == ATOS_CTA ? kCtaBuffer : kWarpBuffer;
   return launch.buckets ? bytes / (item_bytes + 4) : bytes / item_bytes;
 }
 
-// Pushes that a worker keeps, at most. On a GPU they are its next batch: half of one as a rule, since a long one is hard to
+// Most pushes that a worker keeps. On a GPU they are its next batch: half a batch as a rule, since a long batch is hard to
 // share. On the CPU they stay in the push buffer.
 inline uint32_t local_items(const atos_launch &launch, bool on_cpu) {
   const uint32_t usual = on_cpu ? kMostPushBuffer : launch.fetch / 2 + 1, most = on_cpu ? kMostPushBuffer : launch.fetch;

@@ -9,7 +9,7 @@
 namespace atos {
 namespace {
 
-constexpr uint64_t kCopiedEntries = 1 << 15; // to the device or from it at once
+constexpr uint64_t kCopiedEntries = 1 << 15; // entries copied at once, to the device or from there
 
 // The entries of far items, seen from the host as raw memory.
 template <class F> void with_far_items(uint32_t item_bytes, F f) {
@@ -19,7 +19,7 @@ template <class F> void with_far_items(uint32_t item_bytes, F f) {
   else f(FarItem<32>{});
 }
 
-// Appends the items of n entries, as far as they have some, which are empty then.
+// Takes the items of n entries, as far as they have some, and leaves the entries empty.
 template <class Entry> void take_items(Entry *entries, uint64_t n, std::vector<LeveledItem> *all) {
   auto value = Entry::none();
   for (uint64_t i = 0; i < n; ++i) {

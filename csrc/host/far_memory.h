@@ -35,29 +35,29 @@ public:
     return bucket - window.current < float(buckets) ? list_of_bucket(bucket, buckets) : buckets;
   }
 
-  // Room behind the items of each list. `find_room` only reads; it is false if there are too few blocks.
+  // Room behind the items of each list. `find_room` only reads; false if there are too few blocks.
   struct Room {
     std::vector<FarList> lists;
-    std::vector<std::vector<uint64_t>> words; // of the directory: of each list, of the blocks from that of its tail on
+    std::vector<std::vector<uint64_t>> words; // words of the directory, for each list: from the block of the list's tail on
     std::vector<uint64_t> free_blocks;
   };
   bool find_room(const std::vector<uint64_t> &counts, Room *room) const;
-  // Stores the items that are not near, of which each list has as many as `counts` said.
+  // Stores the items that are not near, as many in each list as `counts` said.
   void add(const std::vector<LeveledItem> &items, Window window, Room &room) const;
 
-  // What a stop has left in lists. Of the list that was open, chunks up to the ticket `unclaimed` were claimed, of which only
-  // the items of `left` were not taken. `read_lists` only reads; `close` empties those chunks, and gives the others back to the
-  // list.
+  // The lists after a stop. Workers had claimed the open list's chunks up to the ticket `unclaimed`, and took all of their
+  // items but those of `left`. `read_lists` only reads; `close` empties those chunks, and gives the chunks that nobody claimed
+  // back to the list.
   struct Lists {
     std::vector<LeveledItem> left;
-    uint64_t unopened = 0; // items of all lists without those
+    uint64_t unopened = 0; // items of all lists but the claimed chunks
     unsigned open = 0;
     uint64_t begin = 0, unclaimed = 0, end = 0;
     std::vector<FarList> lists;
     std::vector<uint64_t> words, unread, free_blocks;
   };
   void read_lists(const FarCounters &state, Lists *lists) const;
-  // Cuts off the ends of lists whose items found no block, which only reads; false if others lie behind one of these.
+  // Takes spilled items' tickets off the ends of their lists, in `lists` alone; false if a stored item lies behind one of them.
   bool cut(const std::vector<TicketItem> &spilled, Lists *lists) const;
   void close(Lists &lists) const;
 

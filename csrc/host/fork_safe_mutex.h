@@ -8,8 +8,8 @@
 
 namespace atos {
 
-// As std::timed_mutex, whose waits ThreadSanitizer does not know. In a forked child no thread would ever unlock a mutex that a
-// thread of its parent had locked, so locking fails there.
+// A replacement for std::timed_mutex, whose waits ThreadSanitizer does not know. In a forked child no thread would ever unlock
+// a mutex that a thread of its parent had locked, so locking fails in the child.
 class ForkSafeTimedMutex {
 public:
   bool try_lock_for(StopMonitor::Clock::duration limit) {
@@ -33,7 +33,7 @@ private:
 
   std::mutex mutex;
   std::condition_variable unlocked;
-  pid_t owner = 0; // the process of the thread that holds it
+  pid_t owner = 0; // the process of the thread that holds the mutex
 };
 
 } // namespace atos

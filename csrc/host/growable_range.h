@@ -10,7 +10,7 @@ public:
   virtual ~GrowableRange() = default;
   virtual void extend(uint64_t bytes) = 0; // maps memory up to so many bytes in all; throws ATOS_NO_MEMORY
   void *begin = nullptr;
-  uint64_t bytes = 0, mapped = 0; // addresses; those of them with memory
+  uint64_t bytes = 0, mapped = 0; // bytes of addresses; bytes that have memory
 };
 
 // Bytes of the rings of `growths` growths of a first ring, each twice as large as the one before.

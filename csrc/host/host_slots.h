@@ -24,7 +24,7 @@ template <unsigned bytes> struct HostSlots {
     const Item<bytes> value = slot.get(seen);
     std::memcpy(item, &value, bytes);
   }
-  // The item of the ticket whose slot is free at `sequence`.
+  // Stores the item of the ticket whose slot is free at `sequence`.
   static void put(Any *slot, const unsigned char *item, uint64_t sequence) {
     Item<bytes> value;
     std::memcpy(&value, item, bytes);
@@ -41,7 +41,7 @@ private:
   }
 };
 
-// The slot of a ticket, which is free for it with a sequence number of `expected`.
+// The slot of a ticket, with a sequence number of `expected` while the slot is free for this ticket.
 template <class View> struct VisitedSlot {
   typename View::Any *slot;
   uint64_t expected;

@@ -1,20 +1,20 @@
-// Recovery in place: what a stop has left in the rings of a queue becomes a queue in order again, without moving what nobody
-// had claimed, so that a stop takes as long as there are workers, not as long as there are items.
+// Recovery in place: the items that a stop has left in the rings of a queue become a queue in order again, without a move of
+// unclaimed items, so that a stop takes as long as there are workers, not as long as there are items.
 //
 // When the workers of a relaxed, persistent launch have left, the item of every ticket below the tail is in its slot, or was
-// taken, or was spilled. The items of tickets that nobody has claimed are in order already, but for spilled ones: each of these
-// goes into its own slot, if the item that occupied that slot is gone. Items of claimed tickets that were not taken (`left`) go
-// right before the unclaimed ones, whether they lie in slots or were spilled. What finds no slot then is the newest (`behind`),
-// and kept by the host.
+// taken, or was spilled. The items of tickets that nobody has claimed are in order already, but for spilled ones: each spilled
+// item goes into its own slot, if the item that occupied that slot is gone. Items of claimed tickets that were not taken
+// (`left`) go right before the unclaimed ones, whether they lie in slots or were spilled. Items that find no slot then are the
+// newest (`behind`), and kept by the host.
 //
 //   ticket:      first_left            unclaimed                 end        tail
 //     before     .  .  L  .  S  .  .  | i  i  s  i  i  i  i  i  i | s  s  s |      i, L: in a slot; s, S: spilled; .: taken
 //     after      .  .  .  .  .  L  S  | i  i  s  i  i  i  i  i  i |  behind
 //                               head                             tail
 //
-// `plan` only reads. It refuses what cannot be done in place; then, and if it throws, the rings are as they were. What
-// `carry_out` does cannot fail but for the device. Both look at each slot a bounded number of times, in a window of tickets
-// that is about as large as what workers claim and push at once.
+// `plan` only reads. False if a recovery in place is impossible; then, and if `plan` throws, the rings are as they were.
+// `carry_out` cannot fail but for the device. Both look at each slot a bounded number of times, in a window of about as many
+// tickets as workers claim and push at once.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -39,7 +39,7 @@ struct RingTickets {
   uint64_t sequence_of(uint64_t ticket) const { return 2 * ((ticket - start) / size); }
 };
 
-// Room for what a recovery finds, which a launch reserves, so that a stop seldom has to ask for memory.
+// Room for the items that a recovery finds, which a launch reserves, so that a stop seldom has to ask for memory.
 struct RecoveryItems {
   std::vector<TicketItem> left, spilled, behind, far; // `far`: spilled far items
 
@@ -47,12 +47,12 @@ struct RecoveryItems {
 };
 
 // `Slots` visits slots of the tickets [begin, end) of a ring, no more of them than the ring has slots, in ascending order:
-//   visit(ring, begin, end, f)   f(ticket, slot); the slot is one of those below, and is written back if it was changed
+//   visit(ring, begin, end, f)   f(ticket, slot); `slot` has the functions below, and is written back if it was changed
 //   slot.distance()              of its sequence number from that of a slot which is free for the ticket
-//   slot.get(item), slot.put(item)    the item of the ticket; slot.free_next(): of the next one that has the slot
+//   slot.get(item), slot.put(item)    the item of the ticket; slot.free_next(): frees the slot for its next ticket
 template <class Slots> class InPlaceRecovery {
 public:
-  // The rings in the order of their tickets; `items.spilled` is what was spilled.
+  // The rings in the order of their tickets; `items.spilled`: the spilled items.
   InPlaceRecovery(Slots &slots, const std::vector<RingTickets> &rings, uint64_t head, uint64_t first_left, RecoveryItems &items)
       : slots(slots), rings(rings), last(rings.back()), unclaimed(std::min(head, last.end)), first_left(first_left),
         items(items) {}
@@ -77,13 +77,13 @@ public:
     tail = slots_end();
     for (const RingTickets &ring : rings) {
       const uint64_t first = std::max(head, ring.start);
-      if (first >= std::min(unclaimed, ring.end)) continue; // none of `left` goes there
+      if (first >= std::min(unclaimed, ring.end)) continue; // no item of `left` goes there
       if (ring.number == last.number) tail = std::min(tail, first + ring.size);
       else if (first + ring.size < ring.end) return false;
     }
     if (tail < unclaimed) return false;
     items.behind.assign(spilled_from(tail), items.spilled.end());
-    const auto displace = [&](uint64_t ticket, const auto &slot) { // those whose slots `left` goes to
+    const auto displace = [&](uint64_t ticket, const auto &slot) { // items whose slots `left` takes
       if (slot.distance() != 1) return;
       items.behind.push_back({ticket, {}});
       slot.get(items.behind.back().item);
@@ -96,7 +96,7 @@ public:
   void carry_out() {
     for (const RingTickets &ring : rings)
       visit_claimed(ring, [](uint64_t, auto &slot) {
-        if (slot.distance() < 2) slot.free_next(); // else it is of the next ticket already
+        if (slot.distance() < 2) slot.free_next(); // else the slot is the next ticket's already
       });
     put(spilled_from(unclaimed), spilled_from(tail));
     for (uint64_t k = 0; k < items.left.size(); ++k) items.left[k].ticket = head + k;
@@ -129,7 +129,7 @@ private:
   uint64_t occupied_from(const RingTickets &ring) const { return std::max(unclaimed, ring.start) + ring.size; }
   uint64_t slots_end() const { return std::min(last.end, occupied_from(last)); }
 
-  // Only behind the newest items may one have none.
+  // Whether an item finds its slot free of unclaimed items. In the last ring an item displaces the newest of them.
   bool finds_its_slot(uint64_t ticket) const {
     const RingTickets &ring = ring_of(ticket);
     return ring.number == last.number || ticket < occupied_from(ring);

@@ -1,4 +1,4 @@
-// Puts items into an inbox, and takes out what no worker has taken.
+// Puts items into an inbox, and takes out the items that no worker has taken.
 #include "host/inbox.h"
 
 #include <algorithm>
@@ -78,7 +78,7 @@ void atos_inbox::close() {
 void atos_inbox::stop() {
   std::lock_guard<std::mutex> lock(mutex);
   asked |= kStopSent;
-  stop_asked = true; // before the workers know of the stop, so that the host does not start them again
+  stop_asked = true; // before the workers know of the stop, so that the host does not start the workers again
   tell();
 }
 

@@ -1,4 +1,4 @@
-// atos_inbox: the host's side of an inbox, through which items come to the workers of one launch while they run.
+// atos_inbox: the host's side of an inbox, through which items come to the workers of one launch while the workers run.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -13,7 +13,7 @@ namespace atos {
 struct Inbox;
 
 // Resources of an inbox, from the backend: memory of the host that workers reach, and a stream for the launch, so that copies
-// in other streams do not wait for it.
+// in other streams do not wait for the launch.
 struct InboxMemory {
   Inbox *ring = nullptr;
   void *stream = nullptr;
@@ -37,8 +37,8 @@ public:
   void stop();        // reaches the workers through the ring, without the driver, which another thread may hold up
   uint64_t waiting(); // items that no worker has taken yet
 
-  // By the launch: `begin` when it has the queue; `end`, from which on the inbox accepts no items; and `take_rest` when the
-  // workers have left, which appends the items that no worker has taken.
+  // By the launch: `begin` when the launch has the queue; `end`, from which on the inbox accepts no items; and `take_rest` when
+  // the workers have left, which appends the items that no worker has taken.
   void begin();
   void end();
   void take_rest(std::vector<unsigned char> *behind);

@@ -1,5 +1,5 @@
-// KeptRanges: ranges of addresses that were given back, kept for whoever asks for one of their size again, since they are slow
-// to make. What lies in them is as their last owner left it.
+// KeptRanges: ranges of addresses that were given back, kept for the next request of their size, since ranges are slow to make.
+// The content of a range is as its last owner left it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@ class KeptRanges {
 public:
   explicit KeptRanges(size_t most) : most(most) { ranges.reserve(most + 1); }
 
-  // The latest that has from `least` to `greatest` bytes; one that begins nowhere if there is none.
+  // Takes the latest range of `least` to `greatest` bytes; the result has a null `begin` if there is none.
   AddressRange take(uint64_t least, uint64_t greatest) {
     std::lock_guard<std::mutex> lock(guard);
     for (size_t i = ranges.size(); i-- > 0;) {
@@ -29,7 +29,7 @@ public:
     return {};
   }
 
-  // Returns the range that the caller has to free in exchange: the oldest, if there are too many; else one that begins nowhere.
+  // Returns the range that the caller has to free in exchange: the oldest, if there are too many; else one with a null `begin`.
   AddressRange keep(const AddressRange &range) noexcept {
     std::lock_guard<std::mutex> lock(guard);
     ranges.push_back(range);
@@ -39,7 +39,7 @@ public:
     return oldest;
   }
 
-  // All of them, for the caller to free.
+  // Takes all ranges, for the caller to free.
   std::vector<AddressRange> take_all() {
     std::lock_guard<std::mutex> lock(guard);
     const std::vector<AddressRange> all = ranges;

@@ -1,5 +1,5 @@
-// Items of several kinds: the last byte of an item says which task runs it. The kinds are numbered by the caller, who may
-// number them anew, or begin to tell them apart in a queue of items that had none and are too small for that byte.
+// Items of several kinds: the last byte of an item says which task runs it. The caller numbers the kinds, and may number them
+// anew, or begin to use kinds in a queue whose items had none and are too small for that byte.
 #include "host/queue.h"
 
 #include <cstring>
@@ -8,7 +8,7 @@ using namespace atos;
 
 namespace {
 
-// Gives items of `from` bytes their new kinds, and `to` bytes; false if one would get none.
+// Gives items of `from` bytes their new kinds, and `to` bytes; false if an item would get no kind.
 bool renumber(const std::vector<unsigned char> &items, uint32_t from, uint32_t to, const uint8_t *kinds,
               std::vector<unsigned char> *result) {
   result->resize(items.size() / from * to);

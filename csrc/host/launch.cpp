@@ -1,4 +1,5 @@
-// One launch of a queue: workers run until no task is left, or they are stopped and what they left is recovered.
+// One launch of a queue: workers run until no task is left, or until they are stopped and the items that they left are
+// recovered.
 #include "host/queue.h"
 #include "protocol/inbox.cuh"
 
@@ -10,7 +11,7 @@ using namespace atos;
 
 namespace {
 
-// Lets the inbox of a launch accept no more items, however that ends.
+// Lets the inbox of a launch accept no more items, however the launch ends.
 struct InboxEnd {
   atos_inbox *inbox;
   ~InboxEnd() {
@@ -18,7 +19,7 @@ struct InboxEnd {
   }
 };
 
-// Says in the counters that `inbox_state` is where the inbox stands. While it is open, it counts as an unfinished task.
+// Sets the state of the inbox in the counters. An open inbox counts as an unfinished task.
 void set_inbox(Counters &counters, uint64_t inbox_state) {
   counters.inbox = inbox_state;
   counters.untracked = !(inbox_state & kInboxHeld);
@@ -48,7 +49,7 @@ void atos_queue::launch(atos_program &program, const atos_launch &given, atos_st
   finish(*run, over, stats);
 }
 
-// After a launch that failed: what its workers have left is recovered by the next use of the queue, when they have ended.
+// After a launch that failed: the next use of the queue recovers the items left by the workers, when these have ended.
 void atos_queue::leave(const std::shared_ptr<Run> &run) {
   if (run->left_behind || run->has_run) storage.note_run();
   if (storage.disordered) abandoned = run;
@@ -56,7 +57,7 @@ void atos_queue::leave(const std::shared_ptr<Run> &run) {
   if (!in_use()) drain_inbox(*run); // the caller may drop the inbox now
 }
 
-// Throws if more is pending than the capacity, and the queue may not grow.
+// Throws if there are more pending items than the capacity, and the queue may not grow.
 void atos_queue::make_room() {
   if (storage.over_capacity() && !storage.ensure_capacity(storage.num_pending()))
     throw Failure(ATOS_QUEUE_FULL,
@@ -113,7 +114,7 @@ std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launc
   return run;
 }
 
-// Resolves the number of blocks, and checks that those of a persistent launch are resident at once.
+// Resolves the number of blocks, and checks that the blocks of a persistent launch are resident at once.
 void atos_queue::size_grid(Run &run, atos_stats *stats) {
   atos_launch &launch = run.launch;
   const uint32_t resident = storage.backend.resident_blocks(run) / run.sharing;
@@ -152,7 +153,7 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
     run.stale = true;
     launch.inbox->begin();
   }
-  storage.stale = true; // until it is known what the device holds
+  storage.stale = true; // until the device's counters are known
   bool over = false;
   backend.start_clock(launch);
   for (;; storage.provide(run)) {
@@ -174,7 +175,8 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
       over = true;
       break;
     }
-    // A push found its slot occupied, or a task or the host asked. If what is pending fits, perhaps after growing, go on.
+    // A push found its slot occupied, or a task or the host asked for a stop. If the pending items fit, perhaps after growing,
+    // go on.
     stats->failure = counters.failure;
     stats->stopped = (counters.stop & kStopCalled) != 0;
     const bool interrupted = launch.barrier && !ran_all_below(&counters, tickets_of(counters.round_end));
@@ -194,7 +196,7 @@ bool atos_queue::run_workers(Run &run, atos_stats *stats) {
   return over;
 }
 
-// Brings what no worker has taken from the inbox into the queue, behind what is pending there.
+// Moves the items that no worker has taken from the inbox into the queue, behind its pending items.
 void atos_queue::drain_inbox(Run &run) {
   atos_inbox *const inbox = std::exchange(run.launch.inbox, nullptr);
   if (!inbox) return;
@@ -208,7 +210,7 @@ void atos_queue::drain_inbox(Run &run) {
   }
 }
 
-// Fills in the statistics, and throws what the launch ended with if it was stopped.
+// Fills in the statistics, and throws the failure that the launch ended with, if it was stopped.
 void atos_queue::finish(const Run &run, bool over, atos_stats *stats) {
   const Counters &counters = storage.counters;
   total_ran += stats->tasks_run = counters.ran;

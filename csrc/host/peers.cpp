@@ -1,7 +1,7 @@
-// A launch over several devices: their queues are locked, provided and collected together; each recovers what it has by itself.
+// A launch over several devices: their queues are locked, provided and collected together; each queue is recovered by itself.
 //
-// The devices are all in this process, or each in one of a group. Then every process does the same for its own device, and they
-// tell each other what came out.
+// The devices are all in this process, or each in a process of a group. In a group every process does the same for its own
+// device, and the processes tell each other their outcomes.
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -30,7 +30,7 @@ void check(const atos_peers &given, const atos_launch &launch) {
     throw Failure(ATOS_INVALID, format("%u devices for a group of %u processes", given.count, given.processes->group->count));
 }
 
-// The outcome of a part of a launch in one process, as its number is told: a value, or what failed.
+// The outcome of a part of a launch in one process, as the process tells it to the others: a value, or a failure.
 template <class T> struct Told {
   atos_status status;
   char message[500];
@@ -55,7 +55,7 @@ struct Descriptors {
   Descriptors &operator=(const Descriptors &) = delete;
 };
 
-// A queue whose memory lies `by` bytes further on, as another process may have it.
+// The addresses of a queue, moved by `by` bytes, as another process may have mapped the memory.
 Peer moved(Peer peer, uintptr_t by) {
   const auto move = [by](auto &pointer) {
     if (pointer)
@@ -67,13 +67,13 @@ Peer moved(Peer peer, uintptr_t by) {
 
 } // namespace
 
-// The devices of a launch: those that are here, and how the others take part.
+// The devices of a launch: the devices that are here, and how the other devices take part.
 struct atos_queue::PeerLaunch {
   const atos_peers &given;
   const atos_launch &options;
   atos_stats *const stats; // of all devices
   atos_group *const group;
-  const uint32_t count, first, here; // devices; the number of the first one in this process, and how many are
+  const uint32_t count, first, here; // devices; number of the first one in this process; devices in this process
   const std::vector<atos_queue *> queues;
   const bool on_cpu;
   Runs runs; // of the devices that are here
@@ -90,8 +90,8 @@ struct atos_queue::PeerLaunch {
   uintptr_t memory_of(uint32_t k) const { return reinterpret_cast<uintptr_t>(given.processes->memory[k]); }
   StopMonitor &monitor() { return runs.empty() ? before_runs : runs[0]->monitor; }
 
-  // Does a part of the launch in each process. It fills in a value for each device here; returns those of all. What fails in
-  // one process fails in all.
+  // Does a part of the launch in each process. `part` fills in a value for each device here; returns the values of all devices.
+  // A failure in one process is a failure in all.
   template <class T, class F> std::vector<T> together(F part) {
     std::vector<T> values(here);
     if (!group) {
@@ -101,7 +101,7 @@ struct atos_queue::PeerLaunch {
     Told<T> mine{};
     mine.status = told([&] { part(values); }, mine.message);
     mine.value = values[0];
-    if (mine.status != ATOS_OK && group->is_closed()) throw Failure(mine.status, mine.message); // which nobody waits for
+    if (mine.status != ATOS_OK && group->is_closed()) throw Failure(mine.status, mine.message); // nobody waits for this process
     const std::vector<Told<T>> all = gather(mine);
     values.resize(count);
     for (uint32_t k = 0; k < count; ++k) {
@@ -112,12 +112,12 @@ struct atos_queue::PeerLaunch {
     return values;
   }
 
-  // The same without a value.
+  // Does a part of the launch in each process, without a value.
   template <class F> void all_do(F part) {
     together<uint32_t>([&](const auto &) { part(); });
   }
 
-  // Whether it holds anywhere.
+  // Whether `holds` is true in any process.
   bool anywhere(bool holds) {
     const auto all = together<uint32_t>([&](auto &values) { values[0] = holds; });
     return std::any_of(all.begin(), all.end(), [](uint32_t its) { return its != 0; });
@@ -145,7 +145,7 @@ void atos_queue::launch_peers(const atos_peers &given, const atos_launch &option
   try {
     launch_together(all);
   } catch (...) {
-    if (all.group && !all.agreed) all.group->leave(); // the others wait for what will not come
+    if (all.group && !all.agreed) all.group->leave(); // other processes wait for what will not come
     throw;
   }
 }
@@ -199,7 +199,7 @@ void atos_queue::PeerLaunch::prepare() {
     Run &run = *made[k];
     for (uint32_t w = 0; w < options.num_device_words; ++w)
       run.arguments[options.device_words[w].word] += options.device_words[w].step * (first + k);
-    // The blocks of each device, which share the cores; or a GPU, if they are one.
+    // The blocks of each device. The devices share the cores; or a GPU, if several devices are one GPU.
     uint32_t sharing = count, place = first + k;
     if (!on_cpu) {
       const auto is_same = [&](const atos_queue *queue) { return queue->device == queues[k]->device; };
@@ -213,7 +213,7 @@ void atos_queue::PeerLaunch::prepare() {
   runs = made;
 }
 
-// The numbers of the workers among all.
+// Numbers the workers of each device among all workers.
 void atos_queue::PeerLaunch::share_workers(const std::vector<uint32_t> &workers) {
   const uint32_t all = std::accumulate(workers.begin(), workers.end(), 0u);
   for (uint32_t k = 0; k < here; ++k) {
@@ -223,7 +223,7 @@ void atos_queue::PeerLaunch::share_workers(const std::vector<uint32_t> &workers)
     runs[k]->kernel.all_workers = all;
   }
   agreed = true;
-  storage(0).backend.resident_blocks(*runs[0]); // throws if these are too many
+  storage(0).backend.resident_blocks(*runs[0]); // throws if there are too many blocks
   agreed = false;
 }
 
@@ -239,7 +239,7 @@ void atos_queue::PeerLaunch::count_for_host(Run &run, uint32_t k, bool progress)
   }
 }
 
-// Lets the GPUs of all processes reach what each has created for its queue since the last time.
+// Lets the GPUs of all processes reach the memory that each process has created for its queue since the last time.
 void atos_queue::PeerLaunch::share_memory() {
   atos_shared *const *ranges = given.processes->shared;
   atos_shared &own = *ranges[first];
@@ -260,9 +260,9 @@ void atos_queue::PeerLaunch::share_memory() {
   }
 }
 
-// Fills the table of queues, when the memory of all is there. No worker begins before that.
+// Fills the table of queues, when the memory of all queues is there. No worker begins before that.
 void atos_queue::PeerLaunch::provide() {
-  // The rest of an interrupted level runs first, on all devices: those that have nothing left wait.
+  // The rest of an interrupted level runs first, on all devices: devices that have nothing left wait.
   const bool barrier = options.barrier;
   struct Stand {
     uint64_t level, rounds;
@@ -277,7 +277,7 @@ void atos_queue::PeerLaunch::provide() {
   const auto by_level = [](const Stand &a, const Stand &b) { return a.lowest < b.lowest; };
   const float lowest = std::min_element(stands.begin(), stands.end(), by_level)->lowest;
   const bool of_level = std::any_of(stands.begin(), stands.end(), [](const Stand &its) { return its.level != 0; });
-  const uint64_t round = stands[0].rounds; // which the first device counts
+  const uint64_t round = stands[0].rounds; // the first device counts the rounds
   table = std::make_shared<std::vector<Peer>>(together<Peer>([&](auto &result) {
     for (uint32_t k = 0; k < here; ++k) {
       Run &run = *runs[k];
@@ -309,13 +309,13 @@ void atos_queue::PeerLaunch::provide() {
   }
 }
 
-// Runs the workers of the devices that are here, until those of all have left.
+// Runs the workers of the devices that are here, until the workers of all devices have left.
 void atos_queue::PeerLaunch::run() {
   all_do([&] {
     try {
       monitor().watch(group);
       storage(0).backend.run_peers(runs, !group);
-    } catch (...) {                         // so that the others leave too
+    } catch (...) {                         // so that other workers leave too
       if (group && !on_cpu) group->leave(); // the GPU of this process may reach nothing any more
       else
         for (uint32_t k = 0; group && k < count; ++k) set_bits(&(*table)[k].counters->stop, kStopElsewhere);
@@ -369,7 +369,7 @@ bool atos_queue::run_peers(PeerLaunch &all) {
   return over;
 }
 
-// Fills in the statistics of all devices, and throws what the launch ended with, the most urgent of what each has.
+// Fills in the statistics of all devices, and throws the most urgent failure of any device.
 void atos_queue::PeerLaunch::end(bool over, const std::vector<uint64_t> &grown_before) {
   std::vector<Told<atos_stats>> all(here);
   for (uint32_t k = 0; k < here; ++k) {
@@ -385,7 +385,7 @@ void atos_queue::PeerLaunch::end(bool over, const std::vector<uint64_t> &grown_b
   for (uint32_t k = 0; k < count; ++k) {
     stats[k] = all[k].value;
     called |= stats[k].stopped != 0;
-    // As on one device: a failed check comes before a full queue, and that before a stop.
+    // As on one device: a failed check comes before a full queue, and a full queue before a stop.
     const atos_status status = all[k].status;
     const int urgency = status == ATOS_OK ? 0 : status == ATOS_TASK_FAILED ? 3 : status == ATOS_QUEUE_FULL ? 2 : 1;
     if (urgency > most_urgent) failed = &all[k], most_urgent = urgency;
@@ -394,7 +394,7 @@ void atos_queue::PeerLaunch::end(bool over, const std::vector<uint64_t> &grown_b
   if (failed && !(called && most_urgent == 1)) throw Failure(failed->status, failed->message); // a task's stop is no error
 }
 
-// After the workers of all devices have left: brings this queue in order; whether the launch may go on.
+// After the workers of all devices have left: brings this queue in order; returns whether the launch may go on.
 bool atos_queue::settle(Run &run, bool over, atos_stats *stats) {
   Counters &counters = storage.counters;
   if (over) {

@@ -92,7 +92,7 @@ float QueueStorage::lowest_on_host() const {
   return lowest;
 }
 
-// What a stop has left on the device stays there if the items that were pushed since are not more, and find room behind it.
+// After a stop far items and the ring stay on the device, if no more items were pushed since and these find room behind them.
 void QueueStorage::provide_prioritized(Run &run) {
   if (in_lists && prioritized.size() <= num_in_rings() + counters.untracked && add_to_device()) {
     prioritized.clear();

@@ -55,7 +55,7 @@ private:
 
 } // namespace
 
-// During a gather: what goes with its messages.
+// During a gather: the file descriptors that go with its messages.
 struct atos_group::Files {
   atos_group &group;
   Files(atos_group &group, int file, int *files) : group(group) {
@@ -106,7 +106,7 @@ void atos_group::gather_files_in_turn(const void *mine, uint64_t bytes, void *al
   gather_in_turn(mine, bytes, all);
 }
 
-// Whether all have arrived.
+// Whether the messages of all processes have arrived.
 bool atos_group::step(const void *mine, uint64_t bytes, void *all, std::chrono::milliseconds wait) {
   if (!handed_out) hand_out(mine, bytes, all);
   std::vector<pollfd> waited;
@@ -147,7 +147,7 @@ void atos_group::receive(uint32_t number, uint64_t bytes, void *all) {
   message.expect_file();
   const auto once = [&] { return recvmsg(sockets[number], &message.header, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC); };
   ssize_t got = once();
-  if (got < 0 && errno == ECONNRESET) got = once(); // what it sent before may be behind that
+  if (got < 0 && errno == ECONNRESET) got = once(); // messages sent before may be behind the reset
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) {
     left[number] = 1;
@@ -163,7 +163,7 @@ void atos_group::receive(uint32_t number, uint64_t bytes, void *all) {
   arrived[number] = 1;
 }
 
-// Throws if a process is gone for which this one would wait.
+// Throws if a process is gone for which this process would wait.
 void atos_group::check_complete() const {
   std::string gone;
   unsigned n = 0;
@@ -179,7 +179,7 @@ void atos_group::check_complete() const {
 
 bool atos_group::lost() {
   const std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
-  if (!lock) return false; // in a gather, which finds out by itself, after what a process has sent before it ended
+  if (!lock) return false; // a gather finds out by itself, after the messages that a process sent before it ended
   bool any = false;
   for (uint32_t k = 0; k < count; ++k) {
     pollfd its{sockets[k], 0, 0};

@@ -6,10 +6,10 @@
 
 using namespace atos;
 
-// The time that another thread's use of the queue is waited for, before the caller may handle signals.
+// How long a caller waits for another thread's use of the queue, before the caller may handle signals.
 constexpr std::chrono::milliseconds kLockWait{20};
 
-// Every use of the queue begins here. What a launch that was abandoned has left is recovered when its workers have ended.
+// Every use of the queue begins here. Items left by an abandoned launch are recovered when its workers have ended.
 atos_queue::Lock atos_queue::enter(StopMonitor *monitor) {
   StopMonitor::refuse_in_callback("use a queue");
   Lock lock(mutex, std::defer_lock);

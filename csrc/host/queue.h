@@ -1,4 +1,4 @@
-// atos_queue: the queue behind the C interface. It locks its storage for one thread at a time, and drives launches over it.
+// atos_queue: the queue behind the C interface, which locks its storage for one thread at a time, and drives launches over it.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -37,7 +37,7 @@ public:
   // Returns the queue that takes the place of this one, whose items have another size or other kinds.
   std::unique_ptr<atos_queue> convert(uint32_t item_bytes, const uint8_t *kinds); // kinds.cpp
 
-  // Whether workers that did not stop still use what this queue owns.
+  // Whether workers that did not stop still use memory of this queue.
   bool in_use() noexcept;
 
 private:
@@ -45,10 +45,10 @@ private:
   atos::QueueStorage &storage = *owned;
   atos::ForkSafeTimedMutex mutex;
   bool replaced = false;                    // another queue has taken its place
-  bool forsaken = false;                    // processes did not end a launch of it together: some may still push into it
+  bool forsaken = false;                    // processes did not end a launch of this queue together: some may still push
   uint64_t total_ran = 0, total_pushed = 0; // over all launches so far
   std::shared_ptr<atos::Run> abandoned;     // the launch that ended with ATOS_STUCK
-  std::shared_ptr<atos::Run> pushed_by;     // another queue's launch that ended so, and whose tasks push into this one
+  std::shared_ptr<atos::Run> pushed_by;     // another queue's launch that ended with ATOS_STUCK, whose tasks push into this one
 
   atos_queue(int32_t device, std::shared_ptr<atos::QueueStorage> storage) : device(device), owned(std::move(storage)) {}
   using Lock = std::unique_lock<atos::ForkSafeTimedMutex>;

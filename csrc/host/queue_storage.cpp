@@ -1,4 +1,4 @@
-// Allocates the memory of a queue, fills its slots, and grows it.
+// Allocates the memory of a queue, fills its slots, and grows the queue.
 #include "host/queue_storage.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace atos {
 namespace {
 
-// The spill area is as large as memory allows, since it costs address space only: once a stop is asked for, tasks in hand may
+// The spill area is as large as memory allows, since it costs address space only: once a stop is asked for, running tasks may
 // push any number of items more.
 constexpr uint64_t kSpillBytes = uint64_t(16) << 30, kLeastSpill = 1 << 20;
 constexpr uint64_t kStagedSlots = 1 << 20;             // copied to the device at once
@@ -35,7 +35,7 @@ QueueStorage::QueueStorage(int32_t device, uint64_t capacity, uint32_t item_byte
   rings.reserve(kMostGrowths + 1);
   try {
     slots = source.allocate(capacity * slot_bytes);
-    device_counters = source.allocate(overhead_bytes()); // the split items too, since a GPU's driver takes time for each
+    device_counters = source.allocate(overhead_bytes()); // the split items too, since a GPU's driver takes time for each call
     split_items = static_cast<Counters *>(device_counters) + 1;
     spill = source.reserve(&spill_bytes, kLeastSpill * spilled_bytes(item_bytes));
   } catch (...) {
@@ -53,7 +53,7 @@ void QueueStorage::free_memory() noexcept {
 // The spill area takes memory only when it is used.
 uint64_t QueueStorage::overhead_bytes() const { return sizeof(Counters) + kSplitItems * sizeof(SplitItem); }
 
-// A new ring, empty. Fails before anything is given up.
+// Makes a new, empty ring. Fails before anything is given up.
 void QueueStorage::make_ring(uint64_t capacity) {
   check_size(capacity);
   void *fresh = source.allocate(capacity * slot_bytes);
@@ -75,7 +75,7 @@ void QueueStorage::make_ring(uint64_t capacity) {
   reset_counters();
 }
 
-// As before the first launch, but for the statistics.
+// Resets the counters to those before the first launch, but for the statistics.
 void QueueStorage::reset_counters() {
   Counters fresh{};
   fresh.ran = counters.ran;
@@ -92,7 +92,7 @@ void QueueStorage::reset_counters() {
   stale = true;
 }
 
-// The first ring alone, with nothing in it; the slots below `written` are to be written.
+// Leaves the first ring alone, empty; the slots below `written` are to be written.
 void QueueStorage::reset(uint64_t written) {
   const uint32_t zero = 0;
   const uint64_t used = std::min(first_size, tickets_of(counters.tail));
@@ -147,8 +147,8 @@ bool QueueStorage::ensure_capacity(uint64_t total) {
   return true;
 }
 
-// Adds rings behind the last one, as workers do, if the queue has grown so before, so that no item has to move; false if none
-// that may come has room for so many items.
+// Adds rings behind the last one, as workers do, if the queue has grown so before: then no item has to move. False if no ring
+// that may come has room for `more` items.
 bool QueueStorage::add_rings(uint64_t more) {
   if (has_buckets() || !growths) return false;
   unsigned k = growths + 1;
@@ -157,7 +157,7 @@ bool QueueStorage::add_rings(uint64_t more) {
   if (first_size << k < more || first_size << k > max_size || bytes > growable->bytes) return false;
   try {
     growable->extend(bytes);
-  } catch (const Failure &) { // whatever it is: the queue may still move
+  } catch (const Failure &) { // whatever the failure: a larger ring may still be made
     return false;
   }
   for (unsigned ring = growths + 1; ring <= k; ++ring) counters.ring_first_ticket[ring] = tickets + kGrown;
@@ -203,7 +203,7 @@ void QueueStorage::reserve_staging(uint64_t bytes) {
   staging_bytes = bytes;
 }
 
-// Fills the slots of the tickets from one on, through `staging`.
+// Fills the slots of the tickets from `ticket` on, through `staging`.
 void QueueStorage::write_slots(unsigned char *memory, const RingTickets &ring, uint64_t ticket, const Pushed &given,
                                uint64_t n) {
   bool by_device = given.where != Pushed::kHost;
@@ -239,8 +239,8 @@ void QueueStorage::replace(const unsigned char *items, uint64_t n, uint64_t of_l
   }
 }
 
-// In a new ring of this capacity, or in the first one if that has it. What does not fit is kept in `overflow`. Memory is asked
-// for before anything is given up; what follows cannot fail but for the device.
+// Replaces all items, in a new ring of this capacity, or in the first ring if it has this capacity. Items that do not fit are
+// kept in `overflow`. Memory is asked for before anything is given up; what follows cannot fail but for the device.
 void QueueStorage::replace_in(uint64_t capacity, const unsigned char *items, uint64_t n, uint64_t of_level) {
   const uint64_t fit = std::min(n, capacity);
   const Pushed first = Pushed::of_host(items);
@@ -261,7 +261,7 @@ void QueueStorage::reserve_for_inbox(uint64_t bytes) {
   bytes_for_inbox = bytes;
 }
 
-// Without the rings that may follow the first one.
+// The addresses of the queue, without rings that may follow the first one.
 QueueAddresses QueueStorage::addresses() const {
   QueueAddresses at{};
   at.counters = static_cast<Counters *>(device_counters);
@@ -290,7 +290,7 @@ void QueueStorage::provide(Run &run) {
   if (run.launch.persistent) provide_for_growth(run);
 }
 
-// By doubling, as far as the limit allows, and the addresses that are there if the queue has grown before.
+// Lets the queue grow by doubling, as far as the limit allows, and the addresses reserved if the queue has grown before.
 void QueueStorage::provide_for_growth(Run &run) {
   unsigned most = 0;
   run.ring_bytes = first_size * slot_bytes;

@@ -13,7 +13,7 @@ namespace atos {
 
 struct Receiver;
 
-// Items of a push: in the memory of the host, in that of the queue's device, or numbers from `first` on.
+// Items of a push: in the memory of the host, in the memory of the queue's device, or numbers from `first` on.
 struct Pushed {
   enum Where { kHost, kDevice, kNumbers } where;
   const unsigned char *items;
@@ -24,14 +24,15 @@ struct Pushed {
   static Pushed from(uint64_t first) { return {kNumbers, nullptr, first}; }
 };
 
-// Between launches all pending items lie under the tickets [head, tail), but for those of `overflow`. While workers run, larger
-// rings may follow the first one (protocol/growth.cuh), and items may go to the spill area. After a stop `recover_pending`
-// brings what is pending in order again, and leaves the rings where they are if it can; `gather` makes one ring of them.
+// Between launches all pending items lie under the tickets [head, tail), but for the items of `overflow`. While workers run,
+// larger rings may follow the first one (protocol/growth.cuh), and items may go to the spill area. After a stop
+// `recover_pending` brings the pending items in order again, and leaves the rings where they are if possible; `gather` makes
+// one ring of all rings.
 //
-// Whatever asks for memory does so before it changes anything: if there is none, the queue is as it was.
+// All functions ask for memory before they change anything: if there is none, the queue is as it was.
 class QueueStorage {
 public:
-  // The memory is that of the device, or of a range that other processes share.
+  // The memory is from the device, or from a range that other processes share.
   QueueStorage(int32_t device, uint64_t capacity, uint32_t item_bytes, std::unique_ptr<MemorySource> shared = nullptr);
   ~QueueStorage() {
     source.retire();
@@ -42,35 +43,35 @@ public:
 
   const uint32_t item_bytes, slot_bytes;
   Backend &backend;
-  std::atomic<uint64_t> size, max_size; // of the last ring, and how far it may grow
+  std::atomic<uint64_t> size, max_size; // size of the last ring, and how far the queue may grow
   Counters counters{};
   bool stale = true;  // whether the device's copy of the counters differs
   uint64_t level = 0; // how many pending items, from the oldest on, are left of a level that a stop interrupted
-  std::vector<unsigned char> overflow; // the newest pending items, where they do not fit into the ring
+  std::vector<unsigned char> overflow; // the newest pending items, if not all pending items fit into the ring
   uint64_t lost = 0, grown = 0;        // items dropped for want of memory; times that the queue grew
-  bool disordered = false;             // workers have run, and what they left is not in order yet
+  bool disordered = false;             // workers have run, and the items that they left are not in order yet
 
   uint64_t num_pending() const {
     return num_in_rings() + overflow.size() / item_bytes + prioritized.size() + (in_lists ? counters.untracked : 0);
   }
   // Whether there are more items than the capacity, for which the queue has to grow before a launch.
   bool over_capacity() const { return !overflow.empty() || (num_pending() > size && (!growths || over_limit())); }
-  // Whether there are more than it may have, which ends a launch.
+  // Whether there are more items than the queue may have, which ends a launch.
   bool over_limit() const { return num_pending() > std::max<uint64_t>(size, max_size); }
   uint64_t overhead_bytes() const; // of the device's memory beside the slots
 
-  // Reads what is pending, oldest first.
+  // Reads the pending items, oldest first.
   std::vector<unsigned char> peek();
 
-  // Stores items behind those pending, for which the ring has to have space.
+  // Stores items behind the pending ones, for which the ring has to have space.
   void append(const Pushed &items, uint64_t n);
-  // Makes these items all that is pending; the queue grows if it has to and may. The first `of_level` of them are left of an
+  // Makes these the only pending items; the queue grows if it has to and may. The first `of_level` items are left of an
   // interrupted level.
   void replace(const unsigned char *items, uint64_t n, uint64_t of_level);
   void clear();
 
-  // Buckets (prioritized.cpp). Between launches all items of a queue that has them are on the host, with their levels, but
-  // after a stop: then they stay on the device until something else than a launch asks for them.
+  // Buckets (prioritized.cpp). Between launches all items of a queue with buckets are on the host, with their levels. After a
+  // stop they stay on the device until something else than a launch asks for them.
   bool has_buckets() const { return buckets != 0; }
   void set_buckets(uint32_t number, double delta);
   void set_buckets_as(const QueueStorage &other);
@@ -79,40 +80,40 @@ public:
   void read_priorities(double *priorities, uint64_t most);
   float lowest_level(); // of all items; infinity if there are none
 
-  // Grows to hold `total` items if it has to and may; whether they fit now.
+  // Grows to hold `total` items if the queue has to and may; whether they fit now.
   bool ensure_capacity(uint64_t total);
   // Moves all items to one ring of this capacity, which has to hold them.
   void move_to(uint64_t capacity);
   // Moves all items to one ring, if there are several.
   void gather();
 
-  // Before a run of the workers: writes where the memory is, and how often the queue may grow meanwhile, into the parameters.
+  // Before a run of the workers: writes into its parameters where the memory is, and how often the queue may grow meanwhile.
   void provide(Run &run);
-  // After a run, before anything else: what workers have left is not in order.
+  // After a run, before anything else: notes that the items left by workers are not in order.
   void note_run();
-  // After a run which left nothing: makes one ring of all, as large as the last if there is memory, if the queue grew.
+  // After a run which left nothing, if the queue grew: makes one ring of all rings, as large as the last if there is memory.
   void finish_run();
-  // After a stop: brings what is pending in the rings and the spill area in order. With barriers, `round_end` is the end of the
-  // round that was interrupted, and what is left of it has to run before what it pushed.
+  // After a stop: brings the pending items of the rings and the spill area in order. With barriers, `round_end` is the end of
+  // the interrupted round, whose remaining items have to run before the items that the round pushed.
   void recover_pending(const Run &run);
 
-  // Reserves memory in `overflow` for what a launch may leave in its inbox, so that a stop need not ask for it.
+  // Reserves memory in `overflow` for items that a launch may leave in its inbox, so that a stop need not ask for memory.
   void reserve_for_inbox(uint64_t bytes);
 
   // For a launch of another queue whose tasks push into this one (receivers.cpp): before and after each run of its workers.
   void provide_to(const Counters *own, Receiver *receiver);
   void collect();
-  bool receiving = false; // between these two
+  bool receiving = false; // between `provide_to` and `collect`
 
 private:
   static constexpr uint64_t kVisitedSlots = 1 << 15; // copied from the device at once after a stop
 
   std::vector<LeveledItem> prioritized; // pending items of a queue with buckets that are on the host, in order of push
-  bool in_lists = false;                // whether there are others on the device, in the ring and in lists
+  bool in_lists = false;                // whether other items are on the device, in the ring and in lists
   uint32_t buckets = 0, blocks = 0, directory = 0; // as in FarItems
   double inverse_delta = 1;
   bool adapts = false;
-  float inverse_width = 1; // of a bucket, in levels: where the last launch was stopped, or 1
+  float inverse_width = 1; // 1 / width of a bucket, in levels, where the last launch was stopped, or 1
   void *far = nullptr;
   bool ring_used = false; // whether the ring has items that are in `prioritized` too
 
@@ -133,14 +134,14 @@ private:
   MemorySource &source;
   void *device_counters = nullptr, *slots = nullptr, *spill = nullptr, *split_items = nullptr;
   uint64_t first_size;  // of the first ring
-  unsigned growths = 0; // of it, as far as `size` and `grown` count them
+  unsigned growths = 0; // growths of the first ring, as far as `size` and `grown` count them
   uint64_t spill_bytes;
-  bool spill_written = false;               // its pages have memory
+  bool spill_written = false;               // whether the pages of `spill` have memory
   std::unique_ptr<GrowableRange> growable;  // for growth while workers run
   std::unique_ptr<unsigned char[]> staging; // slots on their way to the device or from it
   uint64_t staging_bytes = 0;
-  std::vector<RingTickets> rings; // at the last recovery
-  RecoveryItems found;            // then
+  std::vector<RingTickets> rings; // rings at the last recovery
+  RecoveryItems found;            // items of the last recovery
   uint64_t bytes_for_inbox = 0;
 
   void free_memory() noexcept;

@@ -1,4 +1,4 @@
-// Queues that the tasks of a launch push into: locked with the launch's own queue, and provided and collected as its memory is.
+// Queues that the tasks of a launch push into: locked with the launch's own queue, and provided and collected with its memory.
 #include "host/queue.h"
 
 #include <algorithm>
@@ -88,7 +88,7 @@ void atos_queue::provide_receivers(Run &run) {
   }
 }
 
-// Whether all that was pushed into other queues has room there.
+// Whether all items that were pushed into other queues have room there.
 bool atos_queue::collect_receivers(const Run &run) {
   bool room = true;
   for (uint32_t k = 0; k < run.launch.num_receivers; ++k) {
@@ -99,7 +99,7 @@ bool atos_queue::collect_receivers(const Run &run) {
   return room;
 }
 
-// After a launch that failed: those that were not collected are when its workers have ended, which may push until then.
+// After a launch that failed: receivers that were not collected are collected when its workers, which may push, have ended.
 void atos_queue::abandon_receivers(const std::shared_ptr<Run> &run) {
   for (uint32_t k = 0; k < run->launch.num_receivers; ++k) {
     atos_queue &its = *run->launch.receivers[k].queue;

@@ -1,4 +1,4 @@
-// Recovery after a run: reads the items that the workers have left in a queue, and brings them in order.
+// Recovery after a run: reads the items that the workers have left in a queue, and brings these items in order.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -41,7 +41,7 @@ struct QueueStorage::StagedSlots {
       some = std::min({end - begin, ring.size - index, kVisitedSlots});
       unsigned char *at = queue.slots_of(ring.number) + index * queue.slot_bytes, *here = queue.staging.get();
       queue.backend.copy(here, at, some * queue.slot_bytes);
-      const uint64_t sequence = ring.sequence_of(begin); // of all of them
+      const uint64_t sequence = ring.sequence_of(begin); // of all these slots
       bool changed = false;
       with_slots(queue.item_bytes, [&](auto view) {
         using View = decltype(view);
@@ -58,7 +58,7 @@ struct QueueStorage::StagedSlots {
 
 void QueueStorage::note_run() {
   disordered = true;
-  prioritized.clear(); // they are on the device
+  prioritized.clear(); // all items are on the device
   in_lists = ring_used = false;
   level = 0;
 }
@@ -80,7 +80,7 @@ void QueueStorage::count_growths() {
   size = first_size << now;
 }
 
-// Makes one empty ring of all, as large as the last if there is memory.
+// Makes one empty ring of all rings, as large as the last if there is memory.
 void QueueStorage::collapse_rings() {
   try {
     make_ring(size);
@@ -94,7 +94,7 @@ void QueueStorage::recover_pending(const Run &run) {
   recover(run.launch.barrier ? tickets_of(counters.round_end) : 0, run.claimed_in_order);
 }
 
-// `level_end`: the end of an interrupted level, or 0. `claimed_in_order`: whether the tickets below `head` are those that were
+// `level_end`: the end of an interrupted level, or 0. `claimed_in_order`: whether exactly the tickets below `head` were
 // claimed.
 void QueueStorage::recover(uint64_t level_end, bool claimed_in_order) {
   const uint64_t dropped = counters.spilled - std::min(counters.spilled, spill_size());
@@ -107,7 +107,7 @@ void QueueStorage::recover(uint64_t level_end, bool claimed_in_order) {
   disordered = false;
 }
 
-// Reads the spill area. Items of the ring's tickets from `end` on go to their places in `beyond`; returns how many these are.
+// Reads the spill area. Items of the ring's tickets from `end` on go to their places in `beyond`; returns their number.
 uint64_t QueueStorage::read_spilled(uint64_t end, unsigned char *beyond) {
   const uint64_t n = std::min(counters.spilled, spill_size()), bytes = spilled_bytes(item_bytes);
   const unsigned char *area = static_cast<const unsigned char *>(spill);
@@ -135,12 +135,13 @@ uint64_t QueueStorage::read_spilled(uint64_t end, unsigned char *beyond) {
 // False if the rings cannot stay as they are.
 bool QueueStorage::recover_in_place(uint64_t level_end, const std::function<bool()> &lists_stay) {
   const RingTickets last = last_ring();
-  // All items of the tickets from `end` on were spilled, since their slots hold others: perhaps many, which go straight behind.
+  // All items of the tickets from `end` on were spilled, since their slots hold other items: perhaps many, which go straight
+  // behind.
   const uint64_t end = std::min(last.end, std::max(std::min(counters.head, last.end), last.start) + last.size);
   std::vector<unsigned char> rest;
   rest.reserve((last.end - end) * item_bytes + overflow.size() + bytes_for_inbox);
   rest.resize((last.end - end) * item_bytes);
-  if (read_spilled(end, rest.data()) != last.end - end || !lists_stay()) return false; // some were lost, or would be
+  if (read_spilled(end, rest.data()) != last.end - end || !lists_stay()) return false; // items were lost, or would be
   rings.clear();
   for (unsigned k = 0; k <= last.number; ++k) rings.push_back(ring_of_growth(k));
   StagedSlots staged{*this};
@@ -166,7 +167,7 @@ bool QueueStorage::recover_in_place(uint64_t level_end, const std::function<bool
   return true;
 }
 
-// Reads all items, and stores them in a ring anew.
+// Reads all items, and stores all of them in a new ring.
 void QueueStorage::recover_aside(uint64_t level_end) {
   uint64_t of_level = 0;
   std::vector<unsigned char> all = peek_from(0, level_end, &of_level);
@@ -185,8 +186,8 @@ std::vector<unsigned char> QueueStorage::peek() {
   return all;
 }
 
-// The items of ready slots in the order of their tickets, from one on, then those that did not fit; *of_level: how many of them
-// have a ticket below `level_end`.
+// The items of ready slots in the order of their tickets, from `ticket` on, then the items of `overflow`; *of_level: how many
+// of all these items have a ticket below `level_end`.
 std::vector<unsigned char> QueueStorage::peek_from(uint64_t ticket, uint64_t level_end, uint64_t *of_level) {
   std::vector<unsigned char> result;
   uint64_t earlier = 0, slots = 0;
@@ -201,14 +202,14 @@ std::vector<unsigned char> QueueStorage::peek_from(uint64_t ticket, uint64_t lev
   return result;
 }
 
-// Appends what is pending in a ring, from a ticket on; returns how many lie before `level_end`.
+// Appends the pending items of a ring, from ticket `from` on; returns how many lie before `level_end`.
 uint64_t QueueStorage::peek_ring(const RingTickets &ring, uint64_t from, uint64_t level_end,
                                  std::vector<unsigned char> *result) {
   const uint64_t lap = ring.end > ring.size ? ring.end - ring.size : 0; // from here on each ticket has its own slot
   const uint64_t begin = std::max({from, ring.start, lap});
   if (begin >= ring.end) return 0;
   reserve_staging(kVisitedSlots * slot_bytes);
-  std::map<uint64_t, std::vector<unsigned char>> older; // items that others of the same slots came after, by how many
+  std::map<uint64_t, std::vector<unsigned char>> older; // items of older generations, by how many generations
   const size_t before = result->size();
   Appender latest(result);
   uint64_t earlier = 0;

@@ -15,7 +15,7 @@
 namespace atos {
 
 // Content of a small file; empty if it cannot be read. Read and parsed by the C library: a stream parses with the facets of the
-// process' global locale, which is whatever other libraries made it.
+// process' global locale, which other libraries may have set.
 inline std::string content_of(const std::string &path) {
   std::string content;
   if (std::FILE *file = std::fopen(path.c_str(), "re")) {
@@ -29,9 +29,10 @@ inline std::string content_of(const std::string &path) {
 // The number that a file begins with, or 0, such as for "max", which is no limit.
 inline double number_in(const std::string &path) { return std::strtod(content_of(path).c_str(), nullptr); }
 
-// The least of `left(directory)` over the control groups of this process, which are nested. `mounted` is where they are
-// mounted, `listed` names this process's, a line for each hierarchy: "0::/some/path", or "4:cpu,cpuacct:/some/path" in
-// version 1. In a container its own group may be mounted in place of the root, so that the path does not exist there.
+// The least of `left(directory)` over the control groups of this process, which are nested. `mounted` is where control groups
+// are mounted, `listed` names the groups of this process, a line for each hierarchy: "0::/some/path", or
+// "4:cpu,cpuacct:/some/path" in version 1. In a container its own group may be mounted in place of the root, so that the path
+// does not exist there.
 template <class Left>
 inline double least_of_groups(const std::string &controller, Left left, const std::string &mounted, const std::string &listed) {
   double least = INFINITY;
@@ -54,7 +55,7 @@ inline double least_of_groups(const std::string &controller, Left left, const st
   return least;
 }
 
-// Cores' worth of time that a control group leaves, not rounded; infinite if it sets no limit.
+// Cores' worth of time that a control group leaves, not rounded; infinite if the group sets no limit.
 inline double quota_of_group(const std::string &directory) {
   const std::string both = content_of(directory + "/cpu.max"); // version 2: "150000 100000" or "max 100000"
   const size_t gap = both.find(' ');
@@ -76,7 +77,7 @@ inline uint32_t cores() {
   return limit < bound ? uint32_t(std::ceil(limit)) : bound;
 }
 
-// Bytes of addresses that a queue may take beside those it needs at once: any number, unless the process is limited in them
+// Bytes of addresses that a queue may take beside its immediate need: any number, unless the process has a limit on addresses
 // (`ulimit -v`), and may need them for something else.
 inline uint64_t addresses_to_spare() {
   rlimit limit;
@@ -90,7 +91,7 @@ inline double number_behind(const std::string &word, const std::string &path) {
   return at == std::string::npos ? -1 : std::strtod(&lines[at + before.size()], nullptr);
 }
 
-// Bytes that a control group leaves; what it uses for files that it can do without counts as free.
+// Bytes that a control group leaves; memory for cached files, which can be dropped, counts as free.
 inline double memory_of_group(const std::string &directory) {
   double limit = number_in(directory + "/memory.max");
   const bool second = limit > 0;
@@ -100,7 +101,7 @@ inline double memory_of_group(const std::string &directory) {
   return limit > 0 ? std::max(limit - used + std::max(files, 0.0), 0.0) : INFINITY;
 }
 
-// Bytes of memory that this process may still take: what is available, caches that can be dropped included.
+// Bytes of memory that this process may still take: available memory, including caches that can be dropped.
 inline uint64_t memory_free(const std::string &mounted = "/sys/fs/cgroup", const std::string &listed = "/proc/self/cgroup",
                             const std::string &system = "/proc/meminfo") {
   double available = 1024 * number_behind("MemAvailable:", system); // kB

@@ -9,9 +9,9 @@
 namespace atos {
 namespace {
 
-constexpr uint64_t kLine = 256; // bytes; parts are multiples of it, and nothing lies at 0
-// Memory for items that find no room once a launch is to stop. It is created with the queue, since workers of other processes
-// cannot reach what is created later.
+constexpr uint64_t kLine = 256; // bytes; a part is a multiple of kLine, and nothing lies at 0
+// Memory for items that find no room once a launch is to stop. This memory is created with the queue, since workers of other
+// processes cannot reach memory that is created later.
 constexpr uint64_t kSpill = uint64_t(256) << 20;
 
 class SharedSource final : public MemorySource {
@@ -21,7 +21,7 @@ public:
   void *allocate(uint64_t size) override {
     void *pointer = take(size);
     const uint8_t zero = 0;
-    backend.fill(pointer, &zero, 1, size); // a queue that is gone may have been there
+    backend.fill(pointer, &zero, 1, size); // the memory may be that of a queue that is gone
     return pointer;
   }
   void release(void *pointer) noexcept override {

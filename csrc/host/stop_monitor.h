@@ -1,4 +1,4 @@
-// StopMonitor: polls the timeout, the caller's callback (Ctrl-C, progress) and what its inbox says while the host waits for
+// StopMonitor: polls the timeout, the caller's callback (Ctrl-C, progress) and the inbox of a launch while the host waits for
 // workers.
 #pragma once
 #include <algorithm>
@@ -17,23 +17,23 @@ public:
 
   explicit StopMonitor(const atos_launch &launch)
       : poll_callback(launch.poll_callback), inbox(launch.inbox), next_callback(Clock::now() + kPollInterval) {
-    // A limit of centuries is none: it would not fit the clock.
+    // A limit of centuries counts as none: such a limit would not fit the clock.
     if (launch.timeout > 0 && launch.timeout < 1e9)
       deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(launch.timeout));
   }
 
-  // Of a launch of several processes, or of none (null): it stops when one of them is gone. Their workers, which those of this
-  // one may wait for, do not get cores when it does.
+  // Watches the processes of a launch, or none (null): the launch stops when one of them is gone. The workers of other
+  // processes, which this process's workers may wait for, do not get cores when this process does.
   void watch(atos_group *processes) {
     group = processes;
     if (group) grace = allowed = kGroupGrace;
   }
-  // From now on other processes are waited for, which find out first what is amiss with their own workers.
+  // From now on this process waits for other processes, which find out first what is amiss with their own workers.
   void wait_for_others() { grace = allowed = 2 * kGroupGrace; }
-  bool lost() const { return gone; } // whether one is gone
+  bool lost() const { return gone; } // whether a process is gone
 
-  // Whether the workers are to stop; the callback gets `state`, or null if it is not known. Throws ATOS_STUCK when they were
-  // asked to, and have not for the time of grace.
+  // Whether the workers are to stop; the callback gets `state`, or null if the state is not known. Throws ATOS_STUCK when the
+  // workers were asked to stop, and have not for the time of grace.
   bool poll(const atos_sample *state = nullptr) {
     const Clock::time_point now = Clock::now();
     if (group && !gone && group->lost()) {
@@ -42,8 +42,8 @@ public:
       stop = true;
     }
     if (stop) {
-      // A process that was suspended, or got no core for a while, comes late, and its workers had no more time than it: only
-      // the time counts in which polls follow each other as they should.
+      // A process that was suspended, or got no core for a while, polls late, and its workers had no more time than the
+      // process. So only time between polls that follow each other as they should counts.
       grace -= std::min<Clock::duration>(now - polled, kPollInterval);
       polled = now;
       if (grace <= Clock::duration::zero())
@@ -62,17 +62,17 @@ public:
   }
 
   // When workers are to stop by their own clock, if the host has not asked them to; the greatest time if there is no timeout.
-  // What holds up the host, such as a driver that waits for another thread, or a callback that takes its time, does not hold up
-  // them.
+  // Whatever holds up the host, such as a driver that waits for another thread, or a slow callback, does not hold up the
+  // workers.
   Clock::time_point time_limit() const { return deadline == Clock::time_point::max() ? deadline : deadline + kOwnPatience; }
-  // The workers have stopped, and the reasons are these bits: if the time limit is among them, the launch was asked to stop.
+  // Notes that the workers have stopped, for these reasons: if the time limit is among them, the launch was asked to stop.
   void workers_stopped(uint64_t reasons) {
     if (!(reasons & kStopAsked) || stop) return;
     stop = true;
     polled = Clock::now();
   }
 
-  // Whether this thread is in the callback of a launch. It waits for nothing there that waits for the workers.
+  // Whether this thread is in the callback of a launch. In a callback a thread waits for nothing that waits for the workers.
   static bool &in_callback() {
     static thread_local bool running = false;
     return running;
@@ -82,7 +82,7 @@ public:
       throw Failure(ATOS_INVALID, format("a signal handler or progress function that runs during a launch cannot %s", what));
   }
 
-  // Whether the workers are to stop, by the last poll or by their inbox since, through which they learn of a stop before the
+  // Whether the workers are to stop, by the last poll or since then by their inbox, which tells workers of a stop before the
   // host.
   bool stopped() const { return stop || stop_sent(); }
 

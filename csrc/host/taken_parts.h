@@ -9,7 +9,7 @@ class TakenParts {
 public:
   static constexpr uint64_t kNone = ~uint64_t(0);
 
-  explicit TakenParts(uint64_t first) { used[0] = first; } // nothing lies before that
+  explicit TakenParts(uint64_t first) { used[0] = first; } // nothing lies before `first`
 
   // The first gap of so many bytes that ends before `end`; kNone if there is none.
   uint64_t take(uint64_t size, uint64_t end) {
@@ -24,7 +24,7 @@ public:
     return kNone;
   }
 
-  // Bytes of the part that begins there; 0 if there is none.
+  // Bytes of the part that begins at `at`; 0 if there is none.
   uint64_t size_of(uint64_t at) const {
     const auto part = used.find(at);
     return part == used.end() ? 0 : part->second - at;

@@ -1,12 +1,13 @@
 // The few atomic operations of the protocol, on 64-bit words of global memory, with one meaning on the GPU and the CPU.
 //
-// On the GPU every operation is relaxed and order comes from fence(), so that a worker pays one fence for a whole batch. They
-// are PTX, since the address space has to be said: through generic addresses each atomic would come with a branch for shared
-// memory. On the CPU each operation carries its own order, which costs nothing on x86, little on ARM, and lets ThreadSanitizer
-// see it; fence() is empty there. So a CPU whose memory is weaker ordered than x86's is no other case than a GPU.
+// On the GPU every operation is relaxed and order comes from fence(), so that a worker pays one fence for a whole batch. The
+// operations are PTX, to name the global address space: through generic addresses each atomic would come with a branch for
+// shared memory. On the CPU each operation is itself an acquire, a release or both, which costs nothing on x86, little on ARM,
+// and is visible to ThreadSanitizer; fence() is empty there. So a CPU whose memory order is weaker than x86's is no other case
+// than a GPU.
 //
-// In a launch over several GPUs all of them are of system scope, but fence_device(). The linker of the task knows which is
-// which.
+// In a launch over several GPUs all operations but fence_device() are of system scope; the task's linker selects the scope by
+// `has_peers`.
 #pragma once
 #include <cstdint>
 
@@ -20,7 +21,7 @@
 #define ATOS_DEVICE __device__ __forceinline__
 #define ATOS_FUNCTION __host__ ATOS_DEVICE
 #define ATOS_NOINLINE __device__ __noinline__
-#define ATOS_ROLLED _Pragma("unroll 1") // unrolled, a loop whose memory operations keep their order only takes registers
+#define ATOS_ROLLED _Pragma("unroll 1") // unrolling a loop of ordered memory operations only takes registers
 #else
 #define ATOS_DEVICE inline
 #define ATOS_FUNCTION inline
@@ -32,7 +33,7 @@ namespace atos {
 
 #if defined(__CUDA_ARCH__)
 
-// A statement of PTX whose operation, given in two parts, has the scope of the launch between them.
+// A PTX statement: the scope of the launch goes between the two parts of the operation.
 #define ATOS_SCOPED(before, after, ...)                                                                                        \
   do {                                                                                                                         \
     if (has_peers) asm volatile(before ".sys" after __VA_ARGS__);                                                              \
@@ -81,7 +82,7 @@ ATOS_DEVICE void clear_bit(uint64_t *p, unsigned bit) {
   ATOS_SCOPED("red.relaxed", ".global.and.b64 [%0], %1;", ::"l"(global(p)), "l"(~(uint64_t(1) << bit)) : "memory");
 }
 ATOS_DEVICE void fence() { ATOS_SCOPED("fence.acq_rel", ";", :: : "memory"); }
-// Between threads of one GPU, whatever the launch is over: it does not wait for what other GPUs are sent.
+// A fence between threads of one GPU, in every launch: does not wait for stores to other GPUs.
 ATOS_DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
 // Loads and stores of words of the host's memory, which the host uses meanwhile.
@@ -98,14 +99,14 @@ ATOS_DEVICE void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"
 ATOS_DEVICE uint64_t umulhi(uint64_t a, uint64_t b) { return __umul64hi(a, b); }
 ATOS_DEVICE unsigned lowest_bit(uint64_t v) { return unsigned(__ffsll((long long)v)) - 1; }
 
-// A loop that waits for what others do: `again` before each new try.
+// A loop that waits for other threads: calls `again` before each new try.
 struct Spin {
   ATOS_DEVICE void again() { __nanosleep(100); }
 };
 
 #else
 
-constexpr bool kHasPairs = false; // x86 has no such load that is sure to be atomic
+constexpr bool kHasPairs = false; // x86 guarantees no atomic load of 16 bytes
 ATOS_FUNCTION void load_pair(const uint64_t *, uint64_t *, uint64_t *) {}
 ATOS_FUNCTION void store_pair(uint64_t *, uint64_t, uint64_t) {}
 ATOS_FUNCTION uint64_t load(const uint64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
@@ -143,8 +144,8 @@ struct Spin {
 // A plain store of something larger than a word, for memory that nobody reads before the workers have left.
 template <class T> ATOS_FUNCTION void store_plain(T *p, const T &value) { *p = value; }
 
-// The caller is about to use the ring after k growths, for which it has a ticket: no code here, but the model checker tests
-// that it knows of the ring's memory.
+// The caller is about to use the ring after k growths, with a ticket for that ring. No code here: the model checker tests that
+// the ring's memory is visible to the caller.
 ATOS_FUNCTION void ring_used(unsigned) {}
 
 } // namespace atos

@@ -8,10 +8,10 @@
 
 namespace atos {
 
-// Bits of Counters::stop, so that no reason hides another: a full ring, a failed check, a task's worker.stop(), and the host. A
-// host asks in the upper half of the word, which it writes as a whole. In a launch over several devices (peers.cuh) also a stop
-// of another device, that a process is gone whose workers will not arrive at any barrier, and, which is no stop, the end of all
-// devices.
+// Bits of Counters::stop, one for each reason, so that none hides another: a full ring, a failed check, a task's worker.stop(),
+// and the host, which writes the upper half of the word as a whole. In a launch over several devices (peers.cuh) also: a stop
+// of another device, a process that is gone, whose workers will not arrive at any barrier, and the end of all devices, which is
+// no stop.
 constexpr uint64_t kRun = 0, kStopFull = 1, kStopTask = 2, kStopCalled = ATOS_STOP_CALLED, kStopAsked = uint64_t(2) << 32;
 constexpr uint64_t kStopElsewhere = 8, kEnded = 16, kStopGone = uint64_t(4) << 32;
 
@@ -24,7 +24,7 @@ ATOS_FUNCTION unsigned growths_of(uint64_t tail) { return unsigned(tail >> kTick
 
 constexpr uint64_t kNever = ~0ull; // no tail or ticket
 
-// A bit of round_end: no round follows the one that ends there. `tickets_of(round_end)` is the end of the round also then.
+// A bit of round_end: no round follows. `tickets_of(round_end)` is the end of the current round with and without this bit.
 constexpr uint64_t kLastRound = uint64_t(1) << 63;
 
 // Values of ring_first_ticket before the ring's first ticket is known; afterwards the value is that ticket plus kGrown.
@@ -35,19 +35,19 @@ constexpr uint64_t kNoMore = uint64_t(1) << 63; // a bit of growths_granted: no 
 // (far_items.cuh).
 struct FarCounters {
   alignas(128) uint64_t window; // the current bucket and the width
-  uint64_t least;               // level of the lowest item beyond the window, in an order of bits; all bits if there is none
+  uint64_t least;               // level of the lowest item beyond the window, by `ordered`; all bits if there is none
   alignas(128) uint64_t chunks; // of the open list: a bias plus the number of unclaimed chunks
   uint64_t left;                // chunks of the open list that are not finished
   uint64_t busy;                // 1 while a worker opens a list
-  uint64_t list, begin, end;    // the open list, and the tickets that were opened
+  uint64_t list, begin, end;    // the open list, and its opened tickets [begin, end)
   uint64_t chunk_shift;         // log2 of the items of a chunk
   uint64_t opened;              // chunks that were opened between two rounds
-  uint64_t again;               // whether the items are to be pushed again
+  uint64_t again;               // whether the items of the open list are to be pushed again
   uint64_t taken_out;           // items of all lists that were opened
   uint64_t adapts;              // whether the width of buckets adapts
-  uint64_t last_beyond;         // items beyond the window when the window last moved there
-  uint64_t passed;              // buckets since the width last might have changed
-  uint64_t inside, beyond;      // items in these buckets, and in all that came after each of them
+  uint64_t last_beyond;         // items beyond the window when the window last moved to them
+  uint64_t passed;              // buckets since the last decision on the width
+  uint64_t inside, beyond;      // items in the `passed` buckets, and items that came after each of these buckets
   uint64_t misplaced;           // lists, the first ones, that may have items of another width
   uint64_t next;                // peers: level at which the bucket begins that was opened last, or is to be opened
   alignas(128) uint64_t stored; // items that all pushes stored in lists
@@ -60,7 +60,7 @@ struct FarCounters {
 struct Counters {
   alignas(128) uint64_t head;     // tickets claimed by workers; may be ahead of the tail
   alignas(128) uint64_t tail;     // tickets reserved for pushed items, and growths (kTicketBits)
-  alignas(128) uint64_t finished; // tasks that ran, of those counted in the tail or in `untracked`
+  alignas(128) uint64_t finished; // tasks that ran, each of them counted in the tail or in `untracked`
   uint64_t stop;                  // why workers have to leave before the end, or kRun
   uint64_t untracked;             // tasks not tracked by the tail: split local items (no ticket), far items, the inbox
   alignas(128) uint64_t spilled;  // items that found their slot occupied
@@ -68,18 +68,18 @@ struct Counters {
   uint64_t first_left; // after a stop: the lowest ticket that a worker had claimed and left without its item, or kNever
   alignas(128) uint64_t quiescent; // idle rounds: see `register_quiescent`
   alignas(128) uint64_t arrived;   // grid barrier: blocks that arrived, and more (bsp_rounds.cuh)
-  alignas(128) uint64_t phase;     // grid barrier: how often it opened
+  alignas(128) uint64_t phase;     // grid barrier: how often the barrier opened
   uint64_t splits_open;            // bits of the split items with unclaimed chunks, which workers at a barrier look for
-  uint64_t round_end;             // with barriers: tickets below this run in the current round; or it was the last (kLastRound)
-  uint64_t mode;                  // of the round that comes next: what the function between rounds has set
-  alignas(128) uint64_t met;      // peers: devices whose blocks have all arrived, on the first device
-  alignas(128) uint64_t meetings; // peers: how often all devices have met, on each device
+  uint64_t round_end;              // with barriers: tickets below this run in the current round; kLastRound: no round follows
+  uint64_t mode;                   // mode of the next round, set by the function between rounds
+  alignas(128) uint64_t met;       // peers: devices whose blocks have all arrived, on the first device
+  alignas(128) uint64_t meetings;  // peers: how often all devices have met, on each device
   alignas(128) uint64_t claims[ATOS_MAX_STREAMS]; // discrete kernels: tickets claimed of the range of each stream's kernel
   uint64_t gone[ATOS_MAX_STREAMS];                // blocks that left the kernel of each stream
   FarCounters far;
-  alignas(128) uint64_t growths_granted;        // by the host, which has mapped their memory; maybe with kNoMore
-  uint64_t growths_requested;                   // from the host, by pushers
-  uint64_t ring_first_ticket[kMostGrowths + 1]; // of the ring after each growth, plus kGrown
+  alignas(128) uint64_t growths_granted;        // growths whose memory the host has mapped; maybe with kNoMore
+  uint64_t growths_requested;                   // growths that pushers have requested from the host
+  uint64_t ring_first_ticket[kMostGrowths + 1]; // first ticket of the ring after each growth, plus kGrown
   alignas(128) uint64_t ran;                    // statistics, added once by each worker
   uint64_t pushed;
   uint64_t rounds;

@@ -1,19 +1,19 @@
-// Far items: those of a queue with buckets that have a priority and are not to run yet (the far pile of near-far worklists, cut
-// into the buckets of delta-stepping).
+// Far items: items of a queue with buckets whose priority says that they are not to run yet (the far pile of near-far
+// worklists, cut into the buckets of delta-stepping).
 //
 // An item's level is its priority divided by delta; its bucket is the level divided by the width, rounded down. Items up to the
-// window's current bucket are near: workers keep them, or store them in the ring. The others lie in lists, one for each bucket
-// of the window, and one for all that is beyond it. When workers have nothing else to do, one of them opens the lowest bucket
-// that has items: it makes the first of them claimable in chunks, and moves the window there. To run a chunk is to push its
-// items again.
+// window's current bucket are near: workers keep them, or store them in the ring. All other items lie in lists: one for each
+// bucket of the window, and one for all items beyond the window. When workers have nothing else to do, one of them opens the
+// lowest bucket that has items: this worker makes the bucket's first items claimable in chunks, and moves the window to the
+// bucket. To run a chunk is to push its items again.
 //
 // The level is stored with the item, so an item in the wrong list is no error: the window may have moved between the choice of
-// a list and the store, and moves down again when an item of a lower bucket comes. When such a list is opened, each item goes
-// where its level says.
+// a list and the store, and moves down again when an item of a lower bucket comes. When a list with such items is opened, each
+// item goes where its level says.
 //
-// A list has tickets as the ring has: a tail, from which pushes reserve entries, and a head, up to which it was opened. Its
-// entries lie in blocks from a pool, and a directory says which block has which tickets. A far item counts as an unfinished
-// task in `untracked`, from before it is stored until it was pushed again: it is a task that pushes itself.
+// A list has tickets as the ring has: a tail, from which pushes reserve entries, and a head, up to which the list was opened.
+// Its entries lie in blocks from a pool, and a directory says which block has which tickets. A far item counts as an unfinished
+// task in `untracked`, from before it is stored until it was pushed again: a far item is a task that pushes itself.
 #pragma once
 #include "protocol/far_layout.cuh"
 #include "protocol/queue_ref.cuh"
@@ -22,10 +22,10 @@
 namespace atos {
 
 constexpr uint64_t kNoBlock = ~uint64_t(0);
-constexpr uint64_t kBetweenRounds = ~uint64_t(0); // in place of the most items to open: all of the bucket, strictly in order
+constexpr uint64_t kBetweenRounds = ~uint64_t(0); // a value of `most`: opens all items of the bucket, strictly in order
 
-// At the end of a round: whether all that it had ran, the tasks below a ticket and the far items that were opened for it. Those
-// in lists that were not opened are unfinished.
+// At the end of a round: whether all tasks of the round ran, i.e. the tickets below `end` and the far items opened for the
+// round. Far items in lists that were not opened are unfinished.
 ATOS_FUNCTION bool ran_all_below(const Counters *counters, uint64_t end) {
   const uint64_t unopened = load(&counters->far.stored) - load(&counters->far.taken_out);
   return load(&counters->finished) + unopened == end + load(&counters->untracked);
@@ -57,7 +57,8 @@ template <unsigned bytes> struct FarItems {
     return left == 0 && stored != opened;
   }
 
-  // The list for a level. An item of a lower bucket than the current one moves the window down to it, so that it goes first.
+  // The list for a level. An item of a lower bucket than the current one moves the window down to its bucket, so that the item
+  // goes first.
   ATOS_FUNCTION unsigned list_of(float level, Window window) const {
     const float bucket = window.bucket_of(level), ahead = bucket - window.current;
     if (ahead < 0) move_window_down(bucket);
@@ -67,8 +68,8 @@ template <unsigned bytes> struct FarItems {
     return buckets;
   }
 
-  // After items were stored, of which the lowest has this level: moves the window down if it has passed them since `list_of`,
-  // as their list is that of a later bucket then.
+  // After items were stored, of which the lowest has this level: moves the window down if it has passed these items since
+  // `list_of`, since their list then belongs to a later bucket.
   ATOS_FUNCTION void return_to(float level) const {
     const Window window = this->window();
     const float bucket = window.bucket_of(level);
@@ -78,9 +79,9 @@ template <unsigned bytes> struct FarItems {
   // Reserves n entries of a list; returns the first of their tickets.
   ATOS_FUNCTION uint64_t reserve(unsigned list, uint64_t n) const { return fetch_add(&lists()[list].tail, n); }
 
-  // With a reserved ticket: finds the block for it if it is the block's first. To be called for each ticket of a warp before
-  // `put` for any, which waits for that. If no block is free, or its place in the directory still has another, the workers
-  // stop, as when the ring is full.
+  // Finds the block for a reserved ticket, if the ticket is the block's first. A warp calls this for all of its tickets before
+  // `put` for any, since `put` waits for the block. If no block is free, or another block still has the place in the directory,
+  // the workers stop, as when the ring is full.
   ATOS_FUNCTION void begin_block(unsigned list, uint64_t ticket) const {
     if (ticket % kBlockItems) return;
     uint64_t *word = place_of_block(list, ticket);
@@ -89,9 +90,9 @@ template <unsigned bytes> struct FarItems {
     store(word, block_word(ticket, block));
   }
 
-  // Stores an item under its ticket; if there is no block for it, in the spill area. A stop for another reason does not keep it
-  // from its place: then every reserved ticket of a list has its item when the workers have left. The one fence orders what the
-  // task wrote, what `count` added and what says that the block is empty.
+  // Stores an item under its ticket; if the ticket has no block, in the spill area. A stop for another reason does not keep the
+  // item from its entry: every reserved ticket of a list has its item when the workers have left. The one fence orders the
+  // task's writes, the additions of `count`, and the load that found the block, whose entries are empty.
   ATOS_FUNCTION void put(unsigned list, uint64_t ticket, const Item<bytes> &item, float level) const {
     FarItem<bytes> *entry = find(list, ticket, kNoBlocks);
     fence();
@@ -99,8 +100,8 @@ template <unsigned bytes> struct FarItems {
     else queue.spill_one(item, far_ticket(list, ticket));
   }
 
-  // Whether there are items in the lists, and the level at which the bucket begins that `open` opens next, as far as is known.
-  // Lists that have to be looked through come before all.
+  // Whether the lists have items; *level: the level at which the bucket begins that `open` opens next, as far as is known.
+  // Lists that have to be looked through (`misplaced`) come before all.
   ATOS_FUNCTION bool lowest(float *level, bool between_rounds) const {
     if (load(&state().stored) == load(&state().taken_out)) return false;
     const Window window = this->window();
@@ -125,16 +126,16 @@ template <unsigned bytes> struct FarItems {
     return open(most, workers, largest, [] { return true; });
   }
 
-  // Opens the lowest bucket that has items, if the last one that was opened is worked off: at most the `most` first of them,
-  // but all if they are beyond the window. Returns the number of chunks, each of a power of two of items: `largest`, or fewer,
-  // so that `workers` get some; 0 if nothing was opened. Asks `may_open` before, one worker at a time.
+  // Opens the lowest bucket that has items, if the bucket opened last is worked off: at most its first `most` items, but all
+  // items if they are beyond the window. Returns the number of chunks, 0 if nothing was opened. A chunk has a power of two of
+  // items: `largest`, or fewer, so that `workers` get some. Asks `may_open` before, one worker at a time.
   template <class MayOpen>
   ATOS_FUNCTION uint64_t open(uint64_t most, uint64_t workers, uint64_t largest, MayOpen may_open) const {
     uint64_t busy = 0;
     if (load(&state().left) || !compare_exchange(&state().busy, busy, 1)) return 0;
-    fence(); // after all that the last opener wrote
+    fence(); // after the writes of the last opener
     const bool all_done = load(&state().left) == 0;
-    fence(); // after all that the workers read that finished its chunks
+    fence(); // after the reads of the workers that finished the last opener's chunks
     const uint64_t chunks = all_done && may_open() ? open_locked(most, workers, largest) : 0;
     fence();
     store(&state().busy, 0);
@@ -151,7 +152,7 @@ template <unsigned bytes> struct FarItems {
     if (unclaimed <= kChunkBias) return false;
     fence(); // after the writes of the opener
     const uint64_t begin = load(&state().begin), end = load(&state().end), shift = load(&state().chunk_shift);
-    const uint64_t last = (end - 1) >> shift, from = (last + 1 - (unclaimed - kChunkBias)) << shift; // the first one first
+    const uint64_t last = (end - 1) >> shift, from = (last + 1 - (unclaimed - kChunkBias)) << shift; // the first chunk first
     const uint64_t to = from + (uint64_t(1) << shift);
     got->from = from < begin ? begin : from;
     got->to = to < end ? to : end;
@@ -160,15 +161,15 @@ template <unsigned bytes> struct FarItems {
     return true;
   }
 
-  // The entry of the first ticket of a claimed chunk, whose others follow it. Null if the workers stop.
+  // The entry of the first ticket of a claimed chunk; the chunk's other entries follow. Null if the workers stop.
   ATOS_FUNCTION FarItem<bytes> *entries(const FarChunk &chunk) const {
     FarItem<bytes> *first = find(chunk.list, chunk.from, ~kRun);
-    fence(); // what the entries held before is gone
+    fence(); // the earlier contents of the entries are gone
     return first;
   }
 
-  // Takes the item of an opened entry, for which it waits if it is not stored yet. False if the workers stop meanwhile. A
-  // fence has to come before the item runs, which then sees what was written before it was pushed.
+  // Takes the item of an opened entry; waits until the item is stored. False if the workers stop meanwhile. A fence has to come
+  // before the item runs, so that the item sees what was written before its push.
   ATOS_FUNCTION bool take(FarItem<bytes> *entry, Item<bytes> *item, float *level) const {
     for (Spin spin;; spin.again()) {
       if (entry->take(item, level)) return true;
@@ -176,7 +177,7 @@ template <unsigned bytes> struct FarItems {
     }
   }
 
-  // After all of a chunk's items were taken: gives its block back if it was the last of that, and counts the chunk as done.
+  // After all items of a chunk were taken: counts the chunk as done, and frees its block if the chunk was the block's last.
   ATOS_FUNCTION void finish_chunk(const FarChunk &chunk) const {
     fence(); // the entries are empty
     uint64_t *word = place_of_block(chunk.list, chunk.from);
@@ -202,10 +203,11 @@ template <unsigned bytes> struct FarItems {
   }
 
 private:
-  // delta = "auto", when the window goes on to a bucket of `there` items: after some buckets, doubles the width if they had too
-  // few items for `workers` on average, and halves it if they had more than several batches for each. It also halves if hardly
-  // anything lies beyond the bucket, for it is then as wide as pushes go ahead, and so hardly orders them. Whether it changed:
-  // the items of all lists are in wrong ones then, and have to be pushed again. So there is no change before that costs little.
+  // delta = "auto", when the window goes on to a bucket of `there` items. After some buckets: doubles the width if they had too
+  // few items for `workers` on average, and halves the width if they had more than several batches for each worker. Also halves
+  // the width if hardly any items lie beyond the bucket, which is then as wide as pushes go ahead, and so hardly orders them.
+  // Returns whether the width changed: then items of all lists are in wrong lists, and have to be pushed again, so the width
+  // waits until pushing them costs little.
   ATOS_FUNCTION bool adapt(Window *window, uint64_t there, uint64_t workers, uint64_t most) const {
     const uint64_t others = load(&state().stored) - load(&state().taken_out) - there;
     const uint64_t passed = load(&state().passed) + 1;
@@ -226,15 +228,15 @@ private:
     return true;
   }
 
-  // When only items beyond the window are left, `there` of them: doubles the width if most of those of the last time were
-  // pushed beyond it again, so that many buckets take few passes; comes back to delta where few were. No item is in a wrong
-  // list.
+  // When only items beyond the window are left, `there` in number: doubles the width if most items of the last such time were
+  // pushed beyond the window again, so that many buckets take few passes; narrows the width back to delta if few were. Leaves
+  // no item in a wrong list.
   ATOS_FUNCTION void fit_window(Window *window, uint64_t there) const {
     const uint64_t before = load(&state().last_beyond);
     store(&state().last_beyond, there);
-    const bool many = there > 4 * kBlockItems; // few take few passes as it is
+    const bool many = there > 4 * kBlockItems; // few items take few passes at any width
     const bool widen = many && there > before - before / 4;
-    const bool narrow = there < before / 4 && window->inverse_width < 1 && !load(&state().adapts); // which narrows by itself
+    const bool narrow = there < before / 4 && window->inverse_width < 1 && !load(&state().adapts); // `adapt` narrows, too
     if ((!widen && !narrow) || window->inverse_width < 1 / kMostScale) return;
     const float factor = widen ? 0.5f : 2.0f;
     window->current = floorf(window->current * factor);
@@ -257,12 +259,12 @@ private:
     }
   }
 
-  // Bits of Counters::stop with which a push need not wait for the block of its ticket: whoever was to find it found none, or
-  // is gone.
+  // Bits of Counters::stop at which a push need not wait for the block of its ticket: the push that was to find the block found
+  // none, or is gone.
   static constexpr uint64_t kNoBlocks = kStopFull | kStopElsewhere | kStopGone;
 
-  // The entry of a ticket, whose block another push may be about to find; null if the workers stop meanwhile for one of these
-  // reasons. A fence has to come before the entry is used.
+  // The entry of a ticket, whose block another push may be about to find; null if the workers stop meanwhile for one of
+  // `reasons`. A fence has to come before the entry is used.
   ATOS_FUNCTION FarItem<bytes> *find(unsigned list, uint64_t ticket, uint64_t reasons) const {
     for (Spin spin;; spin.again()) {
       const uint64_t word = load(place_of_block(list, ticket));
@@ -280,7 +282,7 @@ private:
       while (free) {
         const unsigned bit = lowest_bit(free);
         if (!compare_exchange(&free_blocks()[at], free, free & (free - 1))) continue;
-        fence(); // its entries are empty
+        fence(); // the block's entries are empty
         return 64 * uint64_t(at) + bit;
       }
     }
@@ -310,7 +312,7 @@ private:
     if (there == 0) return 0;
     if (again) {
       if (i == buckets) fit_window(&window, there);
-      // The lowest level may not be known yet, of items for which only tickets are reserved. They are looked at anyhow.
+      // The lowest level is unknown while some items only have reserved tickets. All items of the list are looked at anyhow.
       const uint64_t least = load(&state().least);
       window.current = least == kEmpty ? window.current + float(buckets) : window.bucket_of(of_ordered(least));
       store(&state().least, kEmpty);
@@ -318,19 +320,19 @@ private:
       window.current += float(i);
       again = load(&state().adapts) && adapt(&window, there, workers, most);
     }
-    compare_exchange(&state().window, seen, window.pack()); // unless it has moved down meanwhile
+    compare_exchange(&state().window, seen, window.pack()); // unless the window has moved down meanwhile
     return open_list(list, again || there < most ? there : most, again, workers, largest);
   }
 
-  // Whether items that were beyond the window when they came may be for the bucket that is `ahead` of the current one, or a
-  // lower one. Between rounds these are looked through first; else when nothing is left in the window, which takes fewer
+  // Whether items stored as beyond the window may belong to the bucket that is `ahead` of the current one, or to a lower one.
+  // Between rounds these items are looked through first; otherwise when nothing is left in the window, which takes fewer
   // passes.
   ATOS_FUNCTION bool reaches_beyond(Window window, unsigned ahead) const {
     const uint64_t least = load(&state().least);
     return least != kEmpty && window.bucket_of(of_ordered(least)) <= window.current + float(ahead);
   }
 
-  // The number of the window's lists, from `first` on, that have no items. Some are asked at once, which takes as long as one.
+  // The number of the window's lists, from `first` on, that have no items. Loads of several lists take as long as one.
   ATOS_FUNCTION unsigned empty_from(unsigned first) const {
     constexpr unsigned kAtOnce = 4;
     for (unsigned i = 0; i < buckets; i += kAtOnce) {

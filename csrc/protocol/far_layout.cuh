@@ -1,4 +1,4 @@
-// The memory of far items (far_items.cuh): levels, the window of buckets, entries of lists, and where all of them lie.
+// The memory of far items (far_items.cuh): levels, the window of buckets, entries of lists, and their offsets.
 #pragma once
 #include <cmath>
 #include <cstring>
@@ -8,8 +8,8 @@
 
 namespace atos {
 
-constexpr uint64_t kEmpty = ~uint64_t(0); // level of an entry without an item; no level has these bits, for they are a NaN
-constexpr float kMostScale = 1e18f;       // by which an adapting width may change, so that no level times 1 / width is a NaN
+constexpr uint64_t kEmpty = ~uint64_t(0); // level of an entry without an item; a NaN, so no level has these bits
+constexpr float kMostScale = 1e18f;       // largest factor of an adapting width, so that no level times 1 / width is a NaN
 
 ATOS_FUNCTION uint32_t bits_of(float x) {
   uint32_t bits;
@@ -22,7 +22,7 @@ ATOS_FUNCTION float float_of(uint32_t bits) {
   return x;
 }
 
-// The level of a priority; what is not a number goes last.
+// The level of a priority; a NaN goes last.
 ATOS_FUNCTION float level_of(double priority, double inverse_delta) {
   const float level = float(priority * inverse_delta);
   return level == level ? level : INFINITY;
@@ -38,7 +38,7 @@ struct Window {
   ATOS_FUNCTION bool is_near(float level) const { return bucket_of(level) <= current; }
 };
 
-// The list of a bucket of the window, of which there are a power of two.
+// The list of a bucket of the window; `buckets` is a power of two.
 ATOS_FUNCTION unsigned list_of_bucket(float bucket, uint32_t buckets) {
   const int64_t number = fabsf(bucket) < 4e18f ? int64_t(bucket) : 0;
   return unsigned(uint64_t(number) & (buckets - 1));
@@ -50,12 +50,13 @@ ATOS_FUNCTION uint64_t ordered(float level) {
   return bits >> 31 ? ~bits : bits | 0x80000000u;
 }
 
-// What a directory says which block a ticket is in: the upper half of the word tells which of the tickets that share its place.
+// A word of a directory: the block of a ticket, and in the upper half a tag, the block's number in its list, since several
+// blocks of a list share a place.
 ATOS_FUNCTION uint64_t block_tag(uint64_t ticket) { return uint32_t(ticket / kBlockItems + 1); }
 ATOS_FUNCTION uint64_t block_word(uint64_t ticket, uint64_t block) { return block_tag(ticket) << 32 | block; }
 
-// The ticket of a far item in the spill area, which found no block: its list and its ticket there. No ticket of a ring has the
-// highest bit.
+// The ticket of a far item in the spill area, which found no block: its list, its ticket in that list, and the highest bit,
+// which no ticket of a ring has.
 constexpr unsigned kListShift = 52;
 ATOS_FUNCTION uint64_t far_ticket(unsigned list, uint64_t ticket) {
   return uint64_t(1) << 63 | uint64_t(list) << kListShift | ticket;
@@ -64,8 +65,8 @@ ATOS_FUNCTION bool is_far_ticket(uint64_t ticket) { return ticket >> 63; }
 ATOS_FUNCTION unsigned list_of_ticket(uint64_t ticket) { return unsigned(ticket >> kListShift) & 2047; }
 ATOS_FUNCTION uint64_t ticket_in_list(uint64_t ticket) { return ticket & ((uint64_t(1) << kListShift) - 1); }
 
-// An entry of a list: an item and its level, which says that the item is there. It shares a word with a 4-byte item. An item of
-// 8 bytes is written and read together with it, where there is such an access: two fences less.
+// An entry of a list: an item and its level, which also says that the item is there. The level shares a word with a 4-byte
+// item. An item of 8 bytes is written and read together with its level, where the hardware can: two fences less.
 template <unsigned bytes> struct FarItem {
   static constexpr bool kIsPair = bytes == 8 && kHasPairs;
   uint64_t item[bytes / 8];
@@ -121,8 +122,8 @@ struct alignas(32) FarList {
   uint64_t tail, head;
 };
 
-// A chunk of an opened list: tickets [from, to), all of one block. If `again`, its items are not for the current bucket, or may
-// not be: they are to be pushed again, which puts each where it belongs. Otherwise they may run at once.
+// A chunk of an opened list: tickets [from, to), all of one block. If `again`, some of its items may not belong to the current
+// bucket: all are pushed again, which puts each where it belongs. Otherwise the items may run at once.
 struct FarChunk {
   uint64_t from, to;
   uint32_t list, again;

@@ -1,8 +1,8 @@
 // Inbox: the way of items from the host to workers that run, and the worker's side of that way.
 //
 // An inbox is a ring in memory of the host that workers reach too: pinned, for a GPU, since a copy beside a kernel takes
-// milliseconds. The host stores items and then `sent`; one worker at a time moves them into the queue and then stores `taken`,
-// so that the host may use their places again. Which worker that is, `Counters::inbox` decides, in the memory of the device: a
+// milliseconds. The host stores items and then `sent`; one worker at a time moves the items into the queue and then stores
+// `taken`, so that the host may use their places again. `Counters::inbox`, in the memory of the device, decides which worker: a
 // look at the inbox of a GPU takes a microsecond or two, and one worker that looks is enough.
 //
 // To the end of a launch the inbox is a task that pushes (docs/design.md): the inbox counts as unfinished, in `untracked`, from
@@ -20,7 +20,7 @@ constexpr uint64_t kSentItems = kStopSent - 1;
 struct Inbox {
   alignas(128) uint64_t sent;     // items put here so far, by the host; and kClosed and kStopSent
   alignas(128) uint64_t taken;    // items moved into the queue so far, by workers
-  alignas(128) uint64_t items[1]; // of the ring: kInboxItems of them, of inbox_words() words each
+  alignas(128) uint64_t items[1]; // the ring: kInboxItems items of inbox_words() words each
 };
 
 // Values of Counters::inbox: twice the number of items taken so far, plus 1 while a worker moves others. Once the inbox is
@@ -35,10 +35,10 @@ inline uint64_t inbox_bytes(unsigned bytes) { return sizeof(Inbox) + kInboxItems
 struct Delivery {
   uint64_t first = 0, tail = 0;
   uint32_t count = 0;
-  uint32_t last = 0; // 1 if the inbox is closed, and empty then
+  uint32_t last = 0; // 1 if the inbox is closed, and empty after this delivery
 };
 
-// [one lane] Ends what `begin_delivery` began, when all items have been read and stored.
+// [one lane] Ends a delivery whose items have all been read and stored.
 template <unsigned bytes>
 ATOS_FUNCTION void end_delivery(const QueueRef<bytes> &queue, Inbox *inbox, const Delivery &delivery) {
   if (delivery.count) {
@@ -46,11 +46,11 @@ ATOS_FUNCTION void end_delivery(const QueueRef<bytes> &queue, Inbox *inbox, cons
     store_system(&inbox->taken, delivery.first + delivery.count);
     fence_system(); // before the next worker stores `taken`
   }
-  if (delivery.last) queue.finish(1); // and no worker gets the inbox any more
+  if (delivery.last) queue.finish(1); // `inbox` stays odd: no worker gets the inbox any more
   else store(&queue.counters->inbox, 2 * (delivery.first + delivery.count));
 }
 
-// Room in the ring for items of the inbox, at most n: half of the ring stays empty, and there is none while the last item
+// Room in the ring for items of the inbox, at most n: half of the ring stays empty, and there is no room while the last item
 // would find its slot occupied. The host can wait, so the items that it sends shall neither grow nor fill a queue.
 template <unsigned bytes> ATOS_FUNCTION uint32_t room_for_inbox(const QueueRef<bytes> &queue, uint64_t n) {
   const uint64_t tail = load(&queue.counters->tail);
@@ -65,8 +65,7 @@ template <unsigned bytes> ATOS_FUNCTION uint32_t room_for_inbox(const QueueRef<b
   return ring.first_generation(last) || ring.template slot<bytes>(place.index).is_free(place.sequence) ? count : 0;
 }
 
-// [one lane] Gets the inbox, if no other worker has it and there are items in it: reserves tickets for the items that are
-// to be moved.
+// [one lane] Gets the inbox, if no other worker has it and it holds items: reserves tickets for the items to move.
 template <unsigned bytes> ATOS_FUNCTION Delivery begin_delivery(const QueueRef<bytes> &queue, Inbox *inbox) {
   Counters *counters = queue.counters;
   Delivery delivery;

@@ -14,22 +14,22 @@ constexpr uint32_t kStreams = 4; // discrete kernels that may run side by side, 
 constexpr unsigned kTickShift = 20;
 constexpr int64_t kMostTicks = INT32_MAX;
 
-// Completion record, in pinned host memory: written by the last block to leave, with the counters of those names.
+// Completion record, in pinned host memory: written by the last block to leave. Its fields are the counters with their names.
 struct CompletionRecord {
   uint64_t tail;
   uint64_t stop;
   uint64_t ran, pushed, rounds, sampled;
-  uint64_t claims;                 // discrete: tickets that the workers of the kernel claimed of its range, and perhaps more
+  uint64_t claims;                 // discrete: tickets claimed by the workers of the kernel; may exceed its range
   uint64_t opened;                 // chunks of far items that were opened when the kernel ended
   uint64_t ran_by[ATOS_MAX_KINDS]; // with several kinds of tasks
-  atos_sharing sharing;            // if the task counts that
+  atos_sharing sharing;            // if the task counts shared work
   uint64_t growths_requested;      // 1 while the kernel runs: a growth is requested
   uint64_t sequence;               // number of the kernel, written last
 };
 
 // The first kernel parameter: the queue of the workers, and how they run. The second is the argument words of the task.
 struct Launch : QueueAddresses {
-  uint64_t round_begin; // discrete: the tickets that this kernel runs; persistent with barrier: those of the first round
+  uint64_t round_begin; // discrete: the tickets that this kernel runs; persistent with barrier: the tickets of the first round
   uint64_t round_end;
   uint64_t round; // with barriers: the number of the (first) round
   void *samples;  // for the trace, or null
@@ -37,27 +37,27 @@ struct Launch : QueueAddresses {
   uint32_t sample_interval;
   uint64_t sequence; // number of this kernel
   CompletionRecord *record;
-  uint32_t stream;      // discrete: which of the streams it runs in
+  uint32_t stream;      // discrete: the stream that the kernel runs in
   uint32_t fetch;       // items a worker takes at once, at most
   uint32_t workers;     // of the whole grid
   uint32_t buffer;      // items that a worker's push buffer holds
-  uint32_t local_items; // that a worker keeps after a step, at most
-  uint32_t shares;      // whether workers split long items, and donate some of those that they keep
+  uint32_t local_items; // most items that a worker keeps after a step
+  uint32_t shares;      // whether workers split long items, and donate some of their local items
   uint32_t scratch;     // bytes of a worker's scratch, of both kinds
   uint32_t persistent;
   uint32_t barrier;
   uint32_t idle_round;      // discrete: call idle once
   uint32_t unsized_scratch; // bytes of scratch before the regions that the task sizes itself
-  uint32_t time_limit;      // ticks after which workers stop by their own clock; 0: they have no limit
+  uint32_t time_limit;      // ticks after which workers stop by their own clock; 0: no limit
 
   // Of a queue with buckets (far_items.cuh).
   uint32_t far_at; // offset of FarState in the shared memory of a worker
   double inverse_delta;
 
-  void *inbox; // of items that the host sends meanwhile (inbox.cuh), or null
+  void *inbox; // inbox of items that the host sends meanwhile (inbox.cuh), or null
 
-  // Of a launch over several GPUs: the table of their queues, in the memory of this one (peers.cuh), and which of all workers
-  // are its own.
+  // Of a launch over several GPUs: the table of all their queues, in the memory of this GPU (peers.cuh), and which of all
+  // workers are this GPU's.
   const void *peer_table;
   uint64_t peer_chunk, peer_reciprocal;
   uint32_t peer_count, peer_own, key_bytes;

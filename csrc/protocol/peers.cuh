@@ -1,28 +1,28 @@
 // Peers: the queues of several devices in one launch. The workers of a device take items from its own queue, and push into all.
 //
-// Each queue is as any other: whoever pushes into it reserves a ticket there and stores the item into that ticket's slot, by
-// plain pointers. An item has an owner, which runs it: the device that its key, the first word of the item, falls to.
+// Each queue works as in any launch: a push reserves a ticket there and stores the item into the ticket's slot, by plain
+// pointers. An item has an owner, the device that runs it: its key, the first word of the item, says which.
 //
-// The end: no device can tell it alone, since a task that runs elsewhere may push into its queue. Whoever reads `finished` of
-// *all* devices first, then the tickets of all, and finds the sums equal, has proof that nothing is left anywhere
-// (docs/design.md). The device of number 0 does that, and tells the others by `kEnded`.
+// Termination: no device can tell the end alone, since a task that runs elsewhere may push into its queue. Whoever reads
+// `finished` of *all* devices first, then the tickets of all devices, and finds the sums equal, has proof that nothing is left
+// anywhere (docs/design.md). Device 0 reads these counts, and tells the other devices by `kEnded`.
 #pragma once
 #include "protocol/far_items.cuh"
 #include "protocol/termination.cuh"
 
 namespace atos {
 
-// The queue of a device, for those that push into it.
+// The queue of a device, as pushes of any device see the queue.
 struct Peer : QueueAddresses {
-  CompletionRecord *record; // of the kernel on that GPU, by which its host is asked for a growth
+  CompletionRecord *record; // of the kernel on the queue's GPU; a push requests a growth from its host there
 };
 
-// A view of all of them from one device, copied freely.
+// A view of the queues of all devices, from one device; copied freely.
 struct Peers {
   const Peer *peer;
   uint32_t count, own; // devices, and the number of this one
   uint32_t key_bytes;  // of the key of an item, 4 or 8
-  uint64_t chunk;      // keys of a device: [number * chunk, (number + 1) * chunk), and what lies beyond is the last one's
+  uint64_t chunk;      // device k has the keys [k * chunk, (k + 1) * chunk), and the last device all keys beyond
   uint64_t reciprocal; // (2^64 - 1) / chunk
 
   template <unsigned bytes> ATOS_FUNCTION QueueRef<bytes> queue(uint32_t number) const { return QueueRef<bytes>(peer[number]); }
@@ -50,7 +50,7 @@ struct Peers {
     for (uint32_t k = 0; k < count; ++k)
       counted += tickets_of(load(&peer[k].counters->tail)) + load(&peer[k].counters->untracked);
     if (finished != counted) return false;
-    // As in QueueRef::ended: reads that cannot be stale.
+    // Equal sums are confirmed by reads that cannot be stale (QueueRef::ended).
     ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k)
       confirmed += tickets_of(fetch_add(&peer[k].counters->tail, 0)) + fetch_add(&peer[k].counters->untracked, 0);
@@ -62,7 +62,8 @@ struct Peers {
   ATOS_FUNCTION Waiting while_waiting(const QueueRef<bytes> &queue, Consumer &consumer, TerminationDetector &end) const {
     end.report(queue);
     if (queue.stopped()) return Waiting::kLeave;
-    // Every ticket of a queue is run on its device, so the home counts must be equal too: only then it looks further.
+    // The tickets of a queue run on its device, so the counts of device 0 must be equal too: only then are the other devices
+    // read.
     const uint64_t tail = load(&queue.counters->tail);
     if (own == 0 && load(&queue.counters->finished) == tickets_of(tail) + load(&queue.counters->untracked) && ended()) {
       tell(kEnded);
@@ -72,25 +73,25 @@ struct Peers {
     return Waiting::kPoll;
   }
 
-  // For a worker that leaves, or ends its part of a round: a stop of its device is one of all.
+  // For a worker that leaves, or ends its part of a round: makes a stop of its device a stop of all devices.
   template <unsigned bytes> ATOS_FUNCTION void spread_stop(const QueueRef<bytes> &queue) const {
     if (load(&queue.counters->stop) & ~(kEnded | kStopElsewhere)) tell(kStopElsewhere);
   }
 
-  // Rounds: workers meet at the barrier of their device, and the last one there meets those of the others, so that few wait for
-  // words of another device. They are counted on the first one, and told on their own that the meeting is over, as they are
-  // told the mode. Everything of the round is reserved then.
+  // Rounds: workers meet at the barrier of their device, and the last worker of each device meets the last workers of the other
+  // devices, so that few wait for words of another device. Arrivals are counted on device 0; every device is told on its own
+  // counters that the meeting is over, and the mode. All pushes of the round have reserved their tickets then.
   ATOS_FUNCTION Counters *meeting() const { return peer[0].counters; }
 
-  // [the last worker of a device] Arrives at a meeting that has taken place `before` times; whether it is the last one there.
-  // What the others of its device have written is ordered by their fences, and by this one.
+  // [the last worker of a device] Arrives at the meeting that follows `before` others; whether this worker arrives last. What
+  // other workers of the device have written is ordered by their fences and by this one.
   ATOS_FUNCTION bool meet(uint64_t before) const {
     fence();
     return fetch_add(&meeting()->met, uint64_t(1)) + 1 == (before + 1) * count;
   }
-  // [the last worker of a device] Whether that meeting is over.
+  // [the last worker of a device] Whether the meeting that follows `before` others is over.
   ATOS_FUNCTION bool has_met(uint64_t before) const { return load(&peer[own].counters->meetings) != before; }
-  // [the last worker of all] Ends it, after a fence.
+  // [the last worker of all] Ends the meeting, after a fence.
   ATOS_FUNCTION void end_meeting(uint64_t before) const {
     ATOS_ROLLED
     for (uint32_t k = 0; k < count; ++k) store(&peer[k].counters->meetings, before + 1);
@@ -102,8 +103,8 @@ struct Peers {
     for (uint32_t k = 0; k < count; ++k) store(&peer[k].counters->mode, mode);
   }
 
-  // For the last worker there: ends the round on each device. If the workers have reported what they ran, whether all devices
-  // have run all that they had in it, so that the function between rounds is called.
+  // [the last worker of all] Ends the round on each device. Returns whether all devices ran all tasks of the round, if the
+  // workers have reported what they ran: only then the function between rounds is called.
   ATOS_FUNCTION bool close_round(bool has_buckets) const {
     bool ran = true;
     ATOS_ROLLED
@@ -111,7 +112,7 @@ struct Peers {
       Counters &its = *peer[k].counters;
       const uint64_t end = load(&its.round_end);
       ran &= has_buckets ? ran_all_below(&its, end) : load(&its.finished) == end;
-      lower_to(&its.head, end); // claims ran past it, and pushes of that function would take it for space
+      lower_to(&its.head, end); // claims ran past the end; pushes between rounds would take them for space
     }
     return ran;
   }
@@ -124,8 +125,8 @@ struct Peers {
     return n;
   }
 
-  // After that: opens the next round of each device, maybe an empty one, or says that none follows. If nothing waits in the
-  // queues, the round is that of the far items that `open_far` opens, if it does.
+  // After `close_round`: opens the next round of each device, maybe an empty one, or says that none follows. If nothing waits
+  // in the queues, the next round runs the far items that `open_far` opens, if there are any.
   template <class Open> ATOS_FUNCTION void open_round(Open open_far) const {
     bool more = false, stopped = false;
     ATOS_ROLLED
@@ -144,8 +145,8 @@ struct Peers {
     }
   }
 
-  // In a launch without rounds: whether a worker may open the lowest bucket of its device. It waits while another device that
-  // has unfinished tasks is at a lower bucket, so that it does no work that items of that one make void. The device at the
+  // In a launch without rounds: whether a worker may open the lowest bucket of its device. The worker waits while another
+  // device that has unfinished tasks is at a lower bucket, whose items could make this worker's work void. The device at the
   // lowest bucket waits for none (docs/design.md).
   template <unsigned bytes> ATOS_FUNCTION bool may_open() const {
     float level = 0;
@@ -161,8 +162,9 @@ struct Peers {
     return true;
   }
 
-  // Between rounds: opens the lowest bucket of all devices, on each that has items in it, in chunks of `largest` items or
-  // fewer; whether there was any. The windows of the others move up to it, so that what is pushed to them runs in it.
+  // Between rounds: opens the lowest bucket of all devices, on each device that has items in that bucket, in chunks of
+  // `largest` items or fewer; whether there was any. The windows of the other devices move up to the bucket, so that items
+  // pushed to them run in it.
   template <unsigned bytes> ATOS_FUNCTION bool open_far(uint64_t workers, uint64_t largest) const {
     float level = 0, least = 0;
     bool any = false;

@@ -1,19 +1,19 @@
-// The pushing side of a worker: the tickets (counters.h) reserved for a flush of its push buffer, the ring that they are for,
+// The pushing side of a worker: the tickets (counters.h) reserved for a flush of its push buffer, the ring of these tickets,
 // and how much may be pushed without a wait for space.
 //
-// On the GPU it lies in shared memory, and one lane calls what is not const.
+// On the GPU a Producer lies in shared memory, and one lane calls the functions that are not const.
 #pragma once
 #include "protocol/queue_ref.cuh"
 
 namespace atos {
 
 struct Producer {
-  Ring ring;                // that of the reserved tickets
-  uint64_t base = 0;        // the first of them
+  Ring ring;                // ring of the reserved tickets
+  uint64_t base = 0;        // the first reserved ticket
   int64_t demand = kUnseen; // head - tail, as last sampled: > 0, claims that wait for items; < 0, a backlog of items
   int64_t headroom = 0;     // pushes beyond the demand that reserve their tickets at once
-  uint32_t growths = 0;     // before `ring`
-  uint32_t reserved = 0;    // 1 if there are tickets for all that is to be flushed
+  uint32_t growths = 0;     // growths before `ring`
+  uint32_t reserved = 0;    // 1 if there are tickets for all items to be flushed
 
   template <unsigned bytes> ATOS_FUNCTION void begin(const QueueRef<bytes> &queue) {
     ring = queue.ring(0, 0);
@@ -37,7 +37,7 @@ struct Producer {
   }
 
 private:
-  // Stores the reserved tickets, which begin at `tail`, and the ring that the growths in `tail` say.
+  // Stores the reserved tickets, which begin at `tail`, and the ring after the growths in `tail`.
   template <unsigned bytes> ATOS_FUNCTION void use(const QueueRef<bytes> &queue, uint64_t tail) {
     base = tickets_of(tail);
     const unsigned k = growths_of(tail);

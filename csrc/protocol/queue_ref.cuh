@@ -6,19 +6,19 @@
 // (slot.cuh).
 //
 // A push that has its tickets never waits. An item whose slot is still occupied goes to the spill area and asks for a stop; the
-// host then recovers what is pending and goes on, or reports that the queue is full. A queue may grow while workers run
+// host then recovers the pending items and goes on, or reports that the queue is full. A queue may grow while workers run
 // (growth.cuh).
 //
-// The end: `finished` counts tasks that ran, each after its own pushes were counted in the tail, or in `untracked` if they went
-// to no slot. Whoever reads `finished` first, then the others, and finds as many, twice, has proof that nothing is left
-// (docs/design.md).
+// Termination detection: `finished` counts tasks that ran, each after its pushes were counted: in the tail, or in `untracked`
+// if they went to no slot. Whoever reads `finished` first, then the tail and `untracked`, and finds equal counts, twice, has
+// proof that nothing is left (docs/design.md).
 #pragma once
 #include "protocol/growth.cuh"
 #include "protocol/queue_addresses.h"
 
 namespace atos {
 
-// An item of the spill area: its ticket, whose slot it found occupied, or that of a far item without a block (far_layout.cuh).
+// An item of the spill area with its ticket, whose slot was occupied; or a far item without a block (far_layout.cuh).
 template <unsigned bytes> struct SpilledItem {
   Item<bytes> item;
   uint64_t ticket;
@@ -40,8 +40,8 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
             at.growths},
         spill(static_cast<SpilledItem<bytes> *>(at.spill)), spill_size(at.spill_size) {}
 
-  // Stores an item under its ticket, which is of `ring`. Everything written before must be ordered by a fence of this thread,
-  // or of one behind a barrier of the worker.
+  // Stores an item under its ticket, which belongs to `ring`. Earlier writes must be ordered by a fence of this thread, or of
+  // another thread behind a barrier of the worker.
   ATOS_FUNCTION void publish(const Ring &ring, uint64_t ticket, const Item<bytes> &item) const {
     const Place place = ring.at(ticket);
     Slot<bytes> &slot = ring.template slot<bytes>(place.index);
@@ -49,17 +49,17 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
     const bool used = !ring.first_generation(ticket);
     if (used && !slot.is_free(place.sequence)) return spill_one(item, ticket);
     if (!Slot<bytes>::packed) {
-      if (used) fence(); // whoever emptied the slot has read it
+      if (used) fence(); // whoever emptied the slot has read its item
       slot.put(item);
       fence();
     }
     slot.commit(item, place.sequence);
   }
 
-  // The same for the caller's part (rank, rank + stride, ...) of n items, under the tickets from `first` on.
+  // Publishes the caller's part (rank, rank + stride, ...) of n items, under the tickets from `first` on.
   ATOS_FUNCTION void publish(const Ring &ring, uint64_t first, const Item<bytes> *items, uint64_t n, uint64_t rank,
                              uint64_t stride) const {
-    if (!Slot<bytes>::packed) { // those of the first generation need only one fence
+    if (!Slot<bytes>::packed) { // all items of the first generation need only one fence
       ATOS_ROLLED
       for (uint64_t i = rank; i < n && ring.first_generation(first + i); i += stride)
         ring.template slot<bytes>(first + i - ring.start).put(items[i]);
@@ -72,7 +72,7 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
     }
   }
 
-  // Claims n tickets to take items with; they may lie beyond the tail.
+  // Claims n tickets to take items with; these tickets may lie beyond the tail.
   ATOS_FUNCTION uint64_t claim(uint64_t n) const { return fetch_add(&counters->head, n); }
 
   // Claims at most n tickets that lie below the tail, maybe none: for workers that must not wait.
@@ -95,21 +95,21 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
     fetch_add(&counters->finished, n);
   }
 
-  // Whether no task is unfinished; *tail: the tail at that time, *counted: then the number of all counted tasks.
+  // Whether no task is unfinished; *tail: the tail at that time, *counted: if so, the number of all counted tasks.
   ATOS_FUNCTION bool ended(uint64_t *tail, uint64_t *counted = nullptr) const {
     const uint64_t finished = load(&counters->finished);
     if (counted) *counted = finished;
     fence();
     *tail = load(&counters->tail);
     if (finished != tickets_of(*tail) + load(&counters->untracked)) return false;
-    // A task may be counted as finished by a worker that took it from its slot and has yet to see its reservation: no fence is
-    // between that and the commit, where the slots have one word. So equal counts are confirmed by reads that cannot be stale.
+    // Where slots have one word, no fence lies between a ticket's reservation and the commit of its item. So a worker may count
+    // a task as finished before the reservation is visible here; equal counts are confirmed by reads that cannot be stale.
     *tail = fetch_add(&counters->tail, 0);
     return finished == tickets_of(*tail) + fetch_add(&counters->untracked, 0);
   }
 
-  // Counts `ran` tasks for the trace; whoever finds a sample due takes it. The tickets claimed are `begin` and those of
-  // `claims`.
+  // Counts `ran` tasks for the trace; the worker that finds a sample due takes the sample. The launch has claimed `begin` plus
+  // *claims tickets.
   ATOS_FUNCTION void trace(uint64_t ran, uint64_t now, const uint64_t *claims, uint64_t begin, atos_sample *samples,
                            uint64_t most, uint64_t interval) const {
     const uint64_t before = fetch_add(&counters->ran_so_far, ran);
@@ -119,30 +119,30 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
     if (at < most) samples[at] = {now, before + ran, tickets_of(load(&counters->tail)), begin + load(claims)};
   }
 
-  // Keeps an item whose slot is occupied, as far as there is space, and asks for a stop.
+  // Stores an item whose slot is occupied in the spill area, as far as there is space, and asks for a stop.
   ATOS_FUNCTION void spill_one(const Item<bytes> &item, uint64_t ticket) const {
     const uint64_t at = fetch_add(&counters->spilled, uint64_t(1));
     if (at < spill_size) store_plain(&spill[at], SpilledItem<bytes>{item, ticket});
     set_bits(&counters->stop, kStopFull);
   }
 
-  // At a stop: tells the host that a worker leaves with claimed tickets whose items it has not taken, from this one on.
+  // At a stop: tells the host that a worker leaves with claimed tickets, from `first` on, whose items it has not taken.
   ATOS_FUNCTION void leave_tickets(uint64_t first) const { lower_to(&counters->first_left, first); }
 
-  // Reports a check that failed in a task. The first failure is kept, and the launch ends in order; the host reads it when all
-  // have left.
+  // Reports a check that failed in a task. The first failure is kept, and the launch ends in order; the host reads this failure
+  // when all workers have left.
   ATOS_FUNCTION void fail(const atos_failure &failure) const {
     if (fetch_add(&counters->failures, uint64_t(1)) == 0) store_plain(&counters->failure, failure);
     set_bits(&counters->stop, kStopTask);
   }
 
-  // Ends the launch from inside a task: what is unfinished stays in the queue.
+  // Ends the launch from inside a task: unfinished tasks stay in the queue.
   ATOS_FUNCTION void stop() const { set_bits(&counters->stop, kStopCalled); }
 
-  // An idle worker that saw nothing unfinished of some number of counted tasks, then ran idle without a push, registers as
-  // quiescent, for `lanes` workers; all_quiescent: whether all have done so for the same number. The upper 44 bits tell which,
-  // the lower 20 count. A worker that comes with an older number than is there is late, and will call idle again: it must not
-  // undo the others' registrations.
+  // Quiescence: a worker that saw nothing unfinished at some number of counted tasks, and then called idle without a push,
+  // registers `lanes` workers as quiescent at this number. The upper 44 bits of `quiescent` are the number, the lower 20 count
+  // workers. A worker with an older number is late, and will call idle again: it must not undo other workers' registrations.
+  // all_quiescent: whether all workers are registered at `counted`.
   static constexpr uint64_t kQuiescentBits = 20;
   static ATOS_FUNCTION uint64_t none_quiescent(uint64_t counted) { return counted << kQuiescentBits; }
   ATOS_FUNCTION void register_quiescent(uint64_t counted, uint64_t lanes) const {

@@ -1,8 +1,8 @@
-// Receiver: a queue that the tasks of another queue's launch push into. Nobody takes from it while that launch runs.
+// Receiver: a queue that the tasks of another queue's launch push into. Nobody takes items from a receiver during that launch.
 //
-// So its ring has no consumers, and fills once. A push reserves one ticket and stores the item into its slot. Where the slot is
-// occupied, it spills the item and asks its own launch for a stop; the host then grows the receiver, and the launch goes on.
-// The end of the launch does not depend on receivers: the kernel's end makes visible what was stored.
+// So a receiver's ring has no consumers, and fills once. A push reserves one ticket and stores the item into its slot. Where
+// the slot is occupied, the push spills the item and asks its own launch for a stop; the host then grows the receiver, and the
+// launch goes on. The end of the launch does not depend on receivers: the kernel's end makes the stored items visible.
 #pragma once
 #include "protocol/queue_ref.cuh"
 
@@ -10,7 +10,7 @@ namespace atos {
 
 // The words of an argument that is a receiver, which the core fills in.
 struct Receiver : QueueAddresses {
-  Counters *own;                                    // of the launch
+  Counters *own;                                    // of the launch that pushes
   void (*push)(const Receiver *, const void *item); // for tasks on the CPU
 };
 static_assert(sizeof(Receiver) == 8 * ATOS_RECEIVER_WORDS);

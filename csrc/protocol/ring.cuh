@@ -33,7 +33,7 @@ struct alignas(16) Ring {
     return {index, 2 * generation};
   }
 
-  // Whether no earlier ticket had the slot of this one.
+  // Whether no earlier ticket had this ticket's slot.
   ATOS_FUNCTION bool first_generation(uint64_t ticket) const { return ticket - start < size; }
 };
 

@@ -1,4 +1,4 @@
-// A slot of a ring: one item, and the sequence number that says whether it is there.
+// A slot of a ring: one item, and the sequence number that says whether the item is there.
 //
 // The sequence number is 2 * generation while the slot is free for the ticket of that generation, and 2 * generation + 1 once
 // that ticket's item is in it. So any value of an item's type may be an item.

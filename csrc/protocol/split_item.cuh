@@ -1,7 +1,7 @@
 // Split items: long items cut into chunks that any warp or CTA worker can claim (self-scheduling of a loop, in chunks), so that
 // an item of 160,000 iterations does not hold one worker while the others wait. A few items can be split at a time, each in an
-// entry of a table. The *owner* of a split item is the worker whose batch has it; if the entry is taken, it runs the item
-// alone.
+// entry of a table. The *owner* of a split item is the worker whose batch has the item; if the entry is taken, the owner runs
+// the item alone.
 #pragma once
 #include "protocol/counters.h"
 #include "protocol/slot.cuh"
@@ -12,9 +12,9 @@ namespace atos {
 constexpr int kValueWords = ATOS_MAX_VALUE_WORDS;
 
 // An entry of the table, which has one owner at a time: while `busy` is not 0. `chunks` is a bias plus the number of unclaimed
-// chunks. A worker claims by subtracting one. Several may try for the last chunk, so the number can fall below the bias;
-// without it, it would wrap around to a huge number. The next owner stores it anew. Bit i of `counters->splits_open` says that
-// entry i may have unclaimed chunks: workers search that one word, not the table.
+// chunks. A worker claims a chunk by subtracting one. Several workers may try for the last chunk, so `chunks` can fall below
+// the bias; without the bias, `chunks` would wrap around to a huge number. The next owner stores `chunks` anew. Bit i of
+// `counters->splits_open` says that entry i may have unclaimed chunks: workers search that one word, not the table.
 struct alignas(128) SplitItem {
   uint64_t chunks;
   uint64_t left; // chunks that are not finished
@@ -31,12 +31,12 @@ constexpr uint64_t kChunkBias = uint64_t(1) << 31;
 // A chunk to run: iterations [from, to) of an item.
 struct Chunk {
   int64_t from, to;
-  int32_t split; // its entry in the table, or -1: the item is not split
+  int32_t split; // the item's entry in the table, or -1: the item is not split
 };
 
 // [one lane] Makes the chunks of an item claimable; false if its entry is taken. `counted`: the item was counted as unfinished
-// when it was pushed, since it has a ticket or is a far item. A local item (push_buffer.cuh) was not; since others may finish
-// it now, it is counted here, in `untracked`.
+// when it was pushed, since it has a ticket or is a far item. A local item (push_buffer.cuh) was not counted then; since other
+// workers may finish it now, it is counted here, in `untracked`.
 template <unsigned bytes> ATOS_DEVICE bool split_item(Counters *counters, SplitItem *split_items, unsigned hint,
                                                       const Item<bytes> &item, const uint64_t *values, int value_words,
                                                       uint64_t length, uint64_t chunk, bool counted, uint64_t owner = 1) {
@@ -44,7 +44,7 @@ template <unsigned bytes> ATOS_DEVICE bool split_item(Counters *counters, SplitI
   SplitItem &split = split_items[at];
   uint64_t busy = 0;
   if (!compare_exchange(&split.busy, busy, owner)) return false;
-  // Pairs with the fence before `busy` in `finish_chunk`: all workers that read the entry's old words are done with them.
+  // Pairs with the fence before `busy` in `finish_chunk`: all workers have finished reading the entry's old words.
   fence(); // before the words are overwritten
   const uint64_t chunks = (length + chunk - 1) / chunk;
   if constexpr (bytes == 4) store(&split.item[0], item.word);
@@ -53,8 +53,9 @@ template <unsigned bytes> ATOS_DEVICE bool split_item(Counters *counters, SplitI
   for (int i = 0; i < value_words; ++i) store(&split.values[i], values[i]);
   store(&split.length, length);
   store(&split.left, chunks);
-  if (!counted) fetch_add(&counters->untracked, 1); // before any of it can be finished
-  // The bit is set before chunks can be claimed: the worker that claims the last one clears it, and must not do so earlier.
+  if (!counted) fetch_add(&counters->untracked, 1); // before any chunk can be finished
+  // The bit is set before chunks can be claimed: the worker that claims the last chunk clears the bit, and must not clear it
+  // earlier.
   set_bit(&counters->splits_open, at);
   fence();
   store(&split.chunks, kChunkBias + chunks);
