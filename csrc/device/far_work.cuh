@@ -30,7 +30,7 @@ template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push_with_level(const 
   }
   limit_count(is_near ? &header->pushes : &far.pushes, at);
   fence();
-  // Each lane by itself. Lanes that shared these atomics, by masks of the lanes active here together, have hung.
+  // Lane by lane, without masks: few pushes come here.
   const FarItems<bytes> items = far_items_of_owner(owner_of(item));
   items.count(1);
   const unsigned list = items.list_of(level, has_peers ? items.window() : far.window);

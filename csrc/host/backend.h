@@ -20,9 +20,9 @@ public:
   virtual void *allocate_uncleared(uint64_t bytes) = 0;
   virtual void copy(void *to, const void *from, uint64_t bytes) = 0;
   virtual void fill(void *to, const void *element, uint32_t element_bytes, uint64_t count) = 0;
-  // Makes ready slots of one generation from items of 4 or 8 bytes that lie in the memory of a GPU, or, if `items` is null,
-  // from numbers from `first` on. False where the host has to make the slots: on the CPU, and beside a run that waits for the
-  // host.
+  // Makes ready slots of one generation from items of 4 or 8 bytes that lie in the memory of a GPU,
+  // or, if `items` is null, from the numbers `first`, `first` + 1, ... False where the host has to make the slots: on the CPU,
+  // and beside a run that waits for the host.
   virtual bool store_items(void * /* slots */, const void * /* items */, uint64_t /* first */, uint64_t /* count */,
                            uint32_t /* item_bytes */, uint64_t /* generation */) {
     return false;

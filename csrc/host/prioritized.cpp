@@ -1,5 +1,5 @@
-// The items of a queue with buckets between launches: on the host, with their levels, or after a stop where the workers had
-// them, in the ring and in the lists of far items (host/far_memory.h).
+// The items of a queue with buckets between launches: on the host, with their levels (`prioritized`), or after a stop still on
+// the device, in the ring and in the lists of far items (host/far_memory.h).
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -105,8 +105,7 @@ void QueueStorage::provide_prioritized(Run &run) {
   run.kernel.inverse_delta = inverse_delta;
 }
 
-// Empty lists, and a window whose current bucket is the lowest that has an item, which may be one of another device of the
-// launch.
+// Empties the lists, and sets the window to the lowest bucket that has an item, here or on another device of the launch.
 void QueueStorage::begin_lists(float lowest_elsewhere) {
   if (ring_used) reset(); // a launch that could not start left its items there
   const float lowest = std::min(lowest_on_host(), lowest_elsewhere);
@@ -121,8 +120,8 @@ void QueueStorage::begin_lists(float lowest_elsewhere) {
   counters.untracked = 0;
 }
 
-// Stores the items of `prioritized`: those of the current bucket in the ring, the others in lists. An item of a lower bucket
-// moves the window down. If there is no room for all, it returns false, and nothing has changed.
+// Moves the items of `prioritized` to the device: near items into the ring, far items into lists. An item of a lower bucket
+// moves the window down. False if there is no room for all items; then nothing has changed.
 bool QueueStorage::add_to_device() {
   if (prioritized.empty()) return true;
   const FarMemory memory = far_memory();
@@ -154,9 +153,9 @@ bool QueueStorage::add_to_device() {
   return true;
 }
 
-// After a stop: the ring is brought in order in place, and lists stay. Of the list that was open, what no worker had claimed
-// goes back; the few items that were claimed and not taken come to the host, as do those that found no block. False if that is
-// not enough, or if the queue may get more blocks.
+// After a stop: brings the ring in order in place, and leaves the lists on the device. Unclaimed chunks of the open list go
+// back to the list; items that were claimed and not taken, and items that found no block, come to the host. False if the ring
+// cannot be brought in order in place, or if the queue may get more blocks.
 bool QueueStorage::recover_lists_in_place(uint64_t level_end) {
   if (counters.spilled > spill_size()) return false;
   const FarMemory memory = far_memory();
@@ -171,7 +170,7 @@ bool QueueStorage::recover_lists_in_place(uint64_t level_end) {
   if (!recover_in_place(level_end, stay)) return false;
   memory.close(lists);
   const Window window = Window::unpack(state.window);
-  if (state.again && lists.unclaimed < lists.end) { // what goes back is not, or may not be, for the bucket of its list
+  if (state.again && lists.unclaimed < lists.end) { // items that go back are, or may be, in the wrong list
     if (lists.open == buckets) state.least = std::min(state.least, ordered(window.current / window.inverse_width));
     else state.misplaced = std::max<uint64_t>(state.misplaced, lists.open + 1);
   }
@@ -186,8 +185,7 @@ bool QueueStorage::recover_lists_in_place(uint64_t level_end) {
   return true;
 }
 
-// Appends the far items that found no block, as items of the bucket whose list they were for, or of the first one beyond the
-// window.
+// Appends the far items that found no block, as items of the bucket of their list, or of the first bucket beyond the window.
 void QueueStorage::add_spilled_far(std::vector<LeveledItem> *all) const {
   const Window window = Window::unpack(counters.far.window);
   const unsigned first = list_of_bucket(window.current, buckets);
@@ -200,12 +198,12 @@ void QueueStorage::add_spilled_far(std::vector<LeveledItem> *all) const {
   }
 }
 
-// All items that are on the device come to the host, those of the ring as items of the current bucket.
+// Brings all items from the device to the host, the ring's items as items of the current bucket.
 void QueueStorage::bring_to_host() {
   if (in_lists) recover_prioritized(peek_from(counters.head, 0, nullptr));
 }
 
-// After a stop: all items come to the host. Those in the rings and the spill area count as items of the current bucket.
+// After a stop: brings all items to the host. Items of the rings and of the spill area count as items of the current bucket.
 void QueueStorage::recover_prioritized(const std::vector<unsigned char> &ring_items) {
   const Window window = Window::unpack(counters.far.window);
   const bool spilled = counters.spilled != 0;
