@@ -70,6 +70,7 @@ PARTS = {
         LINKERS,
         keeps_some=True,
     ),
+    "numbers": Part(("atos_py/compile/**/*.py",), ("python", "numba", "llvmlite", "numpy")),
     "wheel": Part(
         (
             *(*CORE, "setup.py", "Makefile", "tests/installed.py", "atos_py/tools/prelink.py", "atos_py/tools/workloads.py"),
