@@ -21,7 +21,7 @@ from ..runtime.queue import Queue
 __all__ = ["KeptQueue", "take_queue"]
 
 _NAME = "queues"
-_MOST_IDLE = 4  # of a graph
+_MOST_IDLE = 8  # of a graph
 _PART = 256  # of the memory of a device that a queue takes at most, to be kept
 _SLOT_BYTES = 16  # at most, of items of 4 or 8 bytes
 _lock = threading.Lock()

@@ -48,12 +48,12 @@ class LaunchSequence:
     name : str
         The function that the user called.
     queue : Queue or KeptQueue
-        The latter comes from `take_queue` for these options and this worker, and `finish` hands it back.
+        A `KeptQueue` comes from `take_queue` for these options and this worker, and `finish` hands it back.
     options : LaunchOptions
         Those of the user.
     worker : str or None
         The worker that the user chose, if any; otherwise each launch has the one that suits its task.
-    maps : Queue, optional
+    maps : Queue or KeptQueue, optional
         For launches over vertices, in place of `queue`: where that holds several kinds of tasks, whose items are larger, or is
         large itself, it would be made anew for a launch of one task.
 
@@ -69,12 +69,12 @@ class LaunchSequence:
         queue: Queue | KeptQueue,
         options: LaunchOptions,
         worker: str | None = None,
-        maps: Queue | None = None,
+        maps: Queue | KeptQueue | None = None,
     ) -> None:
         self.name, self.options, self.worker = name, options, worker
-        self._kept = queue if isinstance(queue, KeptQueue) else None
+        self._kept = {each.queue: each for each in (queue, maps) if isinstance(each, KeptQueue)}
         self.queue: Queue = queue.queue if isinstance(queue, KeptQueue) else queue
-        self.maps = self.queue if maps is None else maps
+        self.maps: Queue = self.queue if maps is None else maps.queue if isinstance(maps, KeptQueue) else maps
         self.runs: list[LaunchStats] = []
         timeout = options.get("timeout")
         limit = math.inf if timeout is None else check_timeout(timeout)
@@ -100,9 +100,10 @@ class LaunchSequence:
         else:
             queue._prepare_kinds(task)
             queue.push(items, task=task[0])
-        if self._kept is not None and queue is self.queue and self.end is None:
+        kept = self._kept.get(queue)
+        if kept is not None and self.end is None:
             begin = time.perf_counter()
-            launch = self._prepared(self._kept, task, args, worker, defaults, overrides)
+            launch = self._prepared(kept, task, args, worker, defaults, overrides)
             self.runs.append(launch._run(begin, launch._filled))
             return
         options = self._join(defaults, overrides)
@@ -140,18 +141,19 @@ class LaunchSequence:
         if found is not None:
             return found._with(*args)
         options = self._join(defaults, overrides)
-        launch = self.queue.prepare(task, *args, worker=self.worker or worker, **options)
+        launch = kept.queue.prepare(task, *args, worker=self.worker or worker, **options)
         kept.prepared[key] = template = launch._with(*args)
         template._forget_arguments()
         return launch
 
     def finish(self) -> None:
-        """Keep the queue for the next call, if it is one to be kept and is empty."""
-        if self._kept is not None:
+        """Keep the queues for the next call that are to be kept, if they are empty and have not grown."""
+        if self._kept:
             for run in self.runs:
                 if run.grown or (run.stopped and len(self.queue)):
                     return
-            self._kept.hand_back()
+            for each in self._kept.values():
+                each.hand_back()
 
     def over_vertices(self, task: Task, n: int, *args: Any) -> None:
         """Run a vertex map (`operators.vertex_map`) over n vertices."""
