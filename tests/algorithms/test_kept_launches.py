@@ -122,10 +122,10 @@ def test_a_queue_with_items_left_is_not_kept():
 def test_a_graph_has_a_few_queues(made):
     graph = mesh()
     for _ in range(2):
-        for size in range(1, 10):
+        for size in range(1, 14):
             atos.bfs(graph, 0, fetch_size=size)
-    assert [each._key[5] for each in idle_queues(graph)] == [("fetch_size", size) for size in range(6, 10)]
-    assert sum(reference() is not None for reference in made) == 4
+    assert [each._key[5] for each in idle_queues(graph)] == [("fetch_size", size) for size in range(6, 14)]
+    assert sum(reference() is not None for reference in made) == 8
 
 
 def test_options_that_are_equal_to_nothing():
