@@ -74,11 +74,7 @@ def connected_components(
     ----------
     graph : Graph, Partition or HostPartition
         If it is directed, the components are its weak ones. Over the parts of a graph the labels are a `PartitionedArray`.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `fetch_size`, `num_blocks`, `num_threads`, ... The launch has rounds, so
-        `barrier` is True. `timeout` is for the whole call, which keeps nothing then.
+    {launch_options}
 
     Returns
     -------
@@ -86,10 +82,7 @@ def connected_components(
 
     Raises
     ------
-    InvalidArgumentError
-        If there is no such worker.
-    LaunchConfigError
-        If `barrier` is False, or `each_round` is given.
+    {launch_errors}
 
     See Also
     --------

@@ -81,11 +81,7 @@ def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Un
         If every edge has its reverse, it is undirected, and the degree of a vertex is the number of its edges; otherwise the
         degree is that of edges in and out, as in networkx, and a symmetric copy is made for that. Parallel edges count each.
         Loops do not count; networkx refuses them.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `fetch_size`, `num_blocks`, `num_threads`, ... The launch has rounds, so
-        `barrier` is True. `timeout` is for the whole call, which keeps nothing then.
+    {launch_options}
 
     Returns
     -------
@@ -93,10 +89,7 @@ def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Un
 
     Raises
     ------
-    InvalidArgumentError
-        If there is no such worker.
-    LaunchConfigError
-        If `barrier` is False, or `each_round` is given.
+    {launch_errors}
 
     See Also
     --------

@@ -16,6 +16,7 @@ from ..graph.partition import Partition
 from ..runtime.stats import DeviceStats, LaunchStats
 from ..support.host_memory import host_memory_for
 from .arguments import check_call
+from .docstrings import fill_docstring
 
 __all__ = ["algorithm"]
 
@@ -27,7 +28,7 @@ def algorithm(*, rounds: bool = False, over_devices: bool = False) -> Callable[[
 
     ``function(graph, ..., *, worker=None, **launch_options)`` is called only with a graph, a worker and options that there are,
     and returns a dataclass. Arrays of that are then of the library that the graph's arrays came from. Too little memory on the
-    host is a `DeviceMemoryError` that names the algorithm.
+    host is a `DeviceMemoryError` that names the algorithm. What docstrings share is put into them (`docstrings`).
 
     Parameters
     ----------
@@ -40,6 +41,8 @@ def algorithm(*, rounds: bool = False, over_devices: bool = False) -> Callable[[
     """
 
     def decorate(function: _F) -> _F:
+        fill_docstring(function, rounds)
+
         @host_memory_for(f"atos.{function.__name__}")
         @functools.wraps(function)
         def call(graph: Any, *args: Any, **options: Any) -> Any:

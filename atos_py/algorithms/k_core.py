@@ -74,11 +74,7 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
         As for `core_number`: directed or not, parallel edges count each, and loops do not.
     k : int
         The degree, at least 0.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ... `timeout` is for the
-        whole call, which keeps nothing then.
+    {launch_options}
 
     Returns
     -------
@@ -87,7 +83,8 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
     Raises
     ------
     InvalidArgumentError
-        If `k` is negative, or there is no such worker.
+        If `k` is negative.
+    {launch_errors}
 
     See Also
     --------

@@ -167,11 +167,7 @@ def maximal_independent_set(
         Of 64 bits. Decides the order of vertices of about the same degree.
     include : array of int, optional
         Vertices that have to be in the set, no two of which may be neighbors.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
-        `timeout` is for the whole call, which keeps nothing then.
+    {launch_options}
 
     Returns
     -------
@@ -180,7 +176,8 @@ def maximal_independent_set(
     Raises
     ------
     InvalidArgumentError
-        If `include` names neighbors, or what is no vertex, or there is no such worker.
+        If `include` names neighbors, or what is no vertex.
+    {launch_errors}
 
     References
     ----------

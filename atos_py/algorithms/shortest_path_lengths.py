@@ -112,11 +112,7 @@ def shortest_path_lengths(
         Whether to add up the weights of edges, which must be at least 0, rather than count edges.
     cutoff : float, optional
         The largest distance that is wanted, inclusive: what is farther away counts as not reached.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
-        `timeout` is for the whole call, which keeps nothing then.
+    {launch_options}
 
     Returns
     -------
@@ -125,10 +121,11 @@ def shortest_path_lengths(
     Raises
     ------
     InvalidArgumentError
-        If there is no such vertex or worker, the graph has no weights to add up, one of them is negative or NaN, the cutoff is
+        If there is no such vertex, the graph has no weights to add up, one of them is negative or NaN, the cutoff is
         NaN, or integer weights are so large that a path may be longer than an int64 can tell.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
+    {launch_errors}
 
     References
     ----------

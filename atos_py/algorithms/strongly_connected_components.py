@@ -237,11 +237,7 @@ def strongly_connected_components(
     ----------
     graph : Graph
         If every edge has its reverse, these are its components, and are found as `connected_components` does it.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `fetch_size`, `num_blocks`, `num_threads`, ... The launch has rounds, so
-        `barrier` is True. `timeout` is for the whole call, which keeps nothing then.
+    {launch_options}
 
     Returns
     -------
@@ -249,10 +245,7 @@ def strongly_connected_components(
 
     Raises
     ------
-    InvalidArgumentError
-        If there is no such worker.
-    LaunchConfigError
-        If `barrier` is False, or `each_round` is given.
+    {launch_errors}
 
     See Also
     --------

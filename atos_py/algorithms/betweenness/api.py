@@ -142,11 +142,9 @@ def betweenness(
         Whether to divide by the number of pairs. Otherwise, a pair of an undirected graph counts once.
     seed : int
         Of 64 bits. Decides which sources are chosen, the same ones on every machine.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta". A worker works on one source at a time.
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`. Every worker of `num_blocks` blocks takes 28 bytes for each vertex; by default there are so
-        many blocks that all workers together take at most 8 GiB. `timeout` is for the whole call, which keeps nothing then.
+    {launch_options}
+        A worker works on one source at a time. Every worker of `num_blocks` blocks takes 28 bytes for each vertex; by default
+        there are so many blocks that all workers together take at most 8 GiB.
 
     Returns
     -------
@@ -155,9 +153,10 @@ def betweenness(
     Raises
     ------
     InvalidArgumentError
-        If there is no such vertex or worker, or no source.
+        If there is no such vertex, or no source.
     DeviceMemoryError
         If the arrays of the workers do not fit the memory of the device.
+    {launch_errors}
 
     Notes
     -----

@@ -135,13 +135,9 @@ def bfs(
         choose a worker or a schedule, or give a target. Otherwise every vertex is taken as soon as a worker is free.
     parents : bool
         Whether to find a tree of shortest paths too; that takes another pass over the edges.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
     capacity : int, optional
         Of the queue; by default room for every vertex twice.
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
-        `timeout` is for the whole call, which keeps nothing then.
+    {launch_options}
 
     Returns
     -------
@@ -150,12 +146,13 @@ def bfs(
     Raises
     ------
     InvalidArgumentError
-        If there is no such vertex, worker or direction, the cutoff is NaN, or the direction is 'auto' and some edge lacks its
+        If there is no such vertex or direction, the cutoff is NaN, or the direction is 'auto' and some edge lacks its
         reverse.
     LaunchConfigError
         If `each_round` is given, and the direction is 'auto', which has a function between rounds of its own.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
+    {launch_errors}
 
     Notes
     -----

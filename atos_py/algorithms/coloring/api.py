@@ -100,10 +100,9 @@ def color(
         How often a vertex looks again, at most, at a neighbor that comes before it and is not colored yet. Waiting avoids
         clashes if vertices are begun in order, so with `fetch_size=1`. By default 1,024, or 4,096 by degree, for the CTAs that
         are chosen by default, otherwise 0.
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ... By default
-        `barrier=True` where CTAs take the large vertices and the graph has 16 million edges or more, except with
-        `order="degree"`. `timeout` is for the whole call, which keeps nothing then.
+    {launch_options}
+        By default `barrier=True` where CTAs take the large vertices and the graph has 16 million edges or more, except with
+        `order="degree"`.
 
     Returns
     -------
@@ -116,9 +115,10 @@ def color(
     Raises
     ------
     InvalidArgumentError
-        If there is no such order or worker, or a number is too small.
+        If there is no such order, or a number is too small.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
+    {launch_errors}
 
     References
     ----------

@@ -171,12 +171,8 @@ def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options
     graph : Graph
         Taken as undirected, as `Graph.to_symmetric` makes it. Loops are ignored, and parallel edges are one. If neighbors are
         not in ascending order, they are sorted first. What depends on the graph alone is kept for the next call.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ... `shared_memory`, at
-        least 64 bytes, is for a table of 8 bytes for each vertex of a row; longer rows take more passes. `timeout` is for the
-        whole call, which keeps nothing then.
+    {launch_options}
+        `shared_memory`, at least 64 bytes, is for a table of 8 bytes for each vertex of a row; longer rows take more passes.
 
     Returns
     -------
@@ -184,8 +180,7 @@ def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options
 
     Raises
     ------
-    InvalidArgumentError
-        If there is no such worker, or `shared_memory` is out of its range.
+    {launch_errors}
 
     References
     ----------

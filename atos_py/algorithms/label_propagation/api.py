@@ -202,12 +202,9 @@ def label_propagation(
     seed : int
         Of 64 bits. Decides between labels that are equally frequent, and who changes first. The result is the same for a seed
         on every device, with every worker and schedule.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `fetch_size`, `num_blocks`, `num_threads`, ... The launch has rounds, so
-        `barrier` is True. `shared_memory`, at least 512 bytes, is for a table of the labels of neighbors; with
-        less, vertices of many edges take more passes. `timeout` is for the whole call, which keeps nothing then.
+    {launch_options}
+        `shared_memory`, at least 512 bytes, is for a table of the labels of neighbors; with less, vertices of many edges take
+        more passes.
 
     Returns
     -------
@@ -216,9 +213,8 @@ def label_propagation(
     Raises
     ------
     InvalidArgumentError
-        If there is no such worker, or `max_steps`, the seed or `shared_memory` is out of its range.
-    LaunchConfigError
-        If `barrier` is False, or `each_round` is given.
+        If `max_steps`, the seed or `shared_memory` is out of its range.
+    {launch_errors}
 
     References
     ----------

@@ -77,11 +77,7 @@ def minimum_spanning_forest(
     graph : Graph
         Undirected: every edge has its reverse, of the same weight. Weights may be negative or equal; without any, each is 1.
         Loops are ignored, and of parallel edges the lightest counts.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `fetch_size`, `num_blocks`, `num_threads`, ... The launch has rounds, so
-        `barrier` is True. `timeout` is for the whole call, which keeps nothing then.
+    {launch_options}
 
     Returns
     -------
@@ -90,9 +86,8 @@ def minimum_spanning_forest(
     Raises
     ------
     InvalidArgumentError
-        If some edge lacks its reverse, or weighs another than it, or there is no such worker.
-    LaunchConfigError
-        If `barrier` is False, or `each_round` is given.
+        If some edge lacks its reverse, or weighs another than it.
+    {launch_errors}
 
     References
     ----------

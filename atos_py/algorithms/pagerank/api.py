@@ -127,9 +127,7 @@ def pagerank(
         "thread", "warp" or "cta". By default CTAs, or warps where those suit gathering.
     capacity : int, optional
         Of the queue; by default enough in any case.
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
-        `timeout` is for the whole call, which keeps nothing then.
+    {launch_options}
 
     Returns
     -------
@@ -143,6 +141,7 @@ def pagerank(
         If `each_round` is given, and vertices gather, which has a function between rounds of its own.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
+    {launch_errors}
 
     Notes
     -----

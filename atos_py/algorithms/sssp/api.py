@@ -125,11 +125,8 @@ def sssp(
         Width of the buckets of distances, in the unit of the weights. Lower buckets run first: narrow ones save tasks, and wide
         ones keep more workers busy. With "auto" it follows from the mean weight and the number of edges to a vertex; on a GPU,
         where many edges leave a vertex, vertices run in the order of their arrival then, which is faster.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ... With ``barrier=True``
-        a bucket is worked off before the next one opens. `timeout` is for the whole call, which keeps nothing then.
+    {launch_options}
+        With ``barrier=True`` a bucket is worked off before the next one opens.
 
     Returns
     -------
@@ -138,10 +135,11 @@ def sssp(
     Raises
     ------
     InvalidArgumentError
-        If a weight is negative or NaN, there is no such vertex or worker, the cutoff is NaN, or integer weights are so large
+        If a weight is negative or NaN, there is no such vertex, the cutoff is NaN, or integer weights are so large
         that a path may be longer than an int64 can tell.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
+    {launch_errors}
 
     Notes
     -----
