@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from ..graph.host_partition import HostPartition
 from ..graph.partition import Partition
 from ..operators.connect import ALL_EDGES, AT, NOTES, choose_largest, connect, sampled_edges
 from ..operators.row_map import row_queue
-from ..runtime.launch_options import LaunchOptions
+from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from .arguments import ends_of, per_vertex, rows_on_host
@@ -27,9 +27,6 @@ from .frame import algorithm
 from .kept_launches import take_queue
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, register
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = [
     "ComponentsResult",

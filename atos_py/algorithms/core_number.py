@@ -7,7 +7,7 @@ Batagelj and Zaversnik, "An O(m) algorithm for cores decomposition of networks",
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from ..graph.graph_arrays import check_graph
 from ..operators.peeling import SCRATCH, list_ranges, make_peeling, open_next_level, remove_row, scan
 from ..operators.ranges import range_items
 from ..operators.vertex_map import vertex_map
-from ..runtime.launch_options import LaunchOptions
+from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
@@ -29,9 +29,6 @@ from .frame import algorithm
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, register
 from .undirected import degrees_without_loops, undirected
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["CoreResult", "core_number", "find_serial_cores", "verify_core_number"]
 

@@ -9,7 +9,7 @@ Source: Batagelj and Zaversnik, "An O(m) algorithm for cores decomposition of ne
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ..operators.edge_map import THREAD_MAX_DEGREE, push
 from ..operators.peeling import REMOVED
 from ..operators.ranges import mixed_item_dtype, mixed_ranges
 from ..operators.vertex_map import vertex_map
-from ..runtime.launch_options import LaunchOptions
+from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.queue import Queue
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_int
@@ -32,9 +32,6 @@ from .launch_sequence import LaunchSequence
 from .registry import Algorithm, Option, register
 from .undirected import degrees_without_loops, undirected
 from .vertex_set import VertexSetResult, describe_set
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["k_core", "verify_k_core"]
 

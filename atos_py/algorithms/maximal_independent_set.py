@@ -17,7 +17,7 @@ average", SPAA 2012.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,7 +31,7 @@ from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..operators.ranges import mixed_item_dtype, mixed_range_bounds, mixed_ranges
 from ..operators.vertex_map import vertex_map
-from ..runtime.launch_options import LaunchOptions
+from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.queue import Queue
 from ..support.host_memory import host_memory_for
 from ..support.splitmix64 import splitmix64
@@ -41,9 +41,6 @@ from .frame import algorithm
 from .launch_sequence import LaunchSequence
 from .registry import SEED, Algorithm, register
 from .vertex_set import VertexSetResult, describe_set
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["decide", "maximal_independent_set", "verify_maximal_independent_set"]
 

@@ -10,7 +10,7 @@ Source: Meyer and Sanders, "Delta-stepping: a parallelizable shortest path algor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +22,7 @@ from ..compile.task import task
 from ..errors import InvalidArgumentError, VerificationError
 from ..graph.csr import CSR
 from ..graph.graph import Graph
-from ..runtime.launch_options import LaunchOptions
+from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
@@ -35,9 +35,6 @@ from .registry import Algorithm, Option, pick_options, register
 from .sssp.distances import BUCKETS, distance_dtype, distance_limit, suit_delta, unreached_of
 from .sssp.tasks import weight_of
 from .sssp.verify import verify_sssp
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["ShortestPathLengthsResult", "shortest_path_lengths", "verify_shortest_path_lengths"]
 

@@ -18,7 +18,7 @@ Sources: Alabandi, Sands, Biros and Burtscher, "A high-performance strongly conn
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from ..operators.ranges import range_items
 from ..operators.reductions import SCRATCH_BYTES
 from ..operators.row_map import row_map
 from ..operators.vertex_map import vertex_sums
-from ..runtime.launch_options import LaunchOptions
+from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.queue import Queue
 from ..support.host_memory import host_memory_for
 from .arguments import per_vertex, rows_on_host
@@ -43,9 +43,6 @@ from .connected_components import ComponentsResult, check_labels, connected_comp
 from .frame import algorithm
 from .launch_sequence import LaunchSequence
 from .registry import Algorithm, register
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["strongly_connected_components", "verify_strongly_connected_components"]
 

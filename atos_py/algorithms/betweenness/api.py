@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from ...graph.graph_arrays import check_graph
 from ...operators.edge_map import THREAD_MAX_DEGREE
 from ...operators.ranges import range_items
 from ...operators.vertex_map import vertex_map
-from ...runtime.launch_options import LaunchOptions
+from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
@@ -32,9 +32,6 @@ from ..launch_sequence import LaunchSequence
 from ..registry import SEED, Algorithm, pick_options, register
 from .path_counts import count_paths, forget_paths, listed_rows, make_path_counts
 from .workspace import share_of_memory
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["BetweennessResult", "betweenness", "verify_betweenness"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from ...graph.graph import Graph
 from ...graph.host_partition import HostPartition
 from ...graph.partition import Partition
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
-from ...runtime.launch_options import LaunchOptions
+from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.deprecation import warn_deprecated
@@ -33,9 +33,6 @@ from .over_devices import bfs_over
 from .over_hosts import bfs_over_hosts
 from .pushed_levels import search_by_pushed_levels
 from .tasks import UNREACHED, assign_parents, pays_to_follow, visit, visit_along, visit_within
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["DIRECTIONS", "SCHEDULE", "BFSResult", "bfs", "choose_direction", "find_depths", "pushes_by_level", "zero_at"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ...graph.graph import Graph
 from ...graph.kept import kept
 from ...operators.ranges import mixed_item_dtype, mixed_ranges, range_items
 from ...operators.vertex_map import vertex_map, vertex_max
-from ...runtime.launch_options import LaunchOptions
+from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.validation import check_int
@@ -23,9 +23,6 @@ from ..launch_sequence import LaunchSequence
 from .order import ORDERS, find_hubs, sort_by_turn
 from .ranges import assign_range, check_range
 from .tasks import LAST, UNCOLORED, ColoringParams, assign, check, vertex_at
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["ORDERS", "ColoringResult", "color"]
 

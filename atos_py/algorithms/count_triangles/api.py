@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from ...graph.graph_arrays import check_graph
 from ...operators.ranges import range_items, split_range
 from ...operators.scratch_table import add_to_count, fill_table, find_slot, table_bits
 from ...operators.vertex_map import vertex_map
-from ...runtime.launch_options import LaunchOptions
+from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
@@ -30,9 +30,6 @@ from ..launch_sequence import LaunchSequence
 from ..registry import Algorithm, register
 from .orientation import Oriented, comes_before, is_in_row, range_size
 from .oriented_rows import divide_rows, oriented_rows
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["TriangleResult", "count_in_rows", "count_triangles", "verify_triangles"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
 from ...operators.ranges import range_items, split_range
 from ...operators.vertex_map import vertex_map
-from ...runtime.launch_options import LaunchOptions
+from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
@@ -30,9 +30,6 @@ from ..launch_sequence import LaunchSequence
 from ..registry import SEED, Algorithm, Option, register
 from .most_frequent import find_by_table, find_by_thread
 from .smallest_vertex import find_smallest, rename
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["LabelResult", "end_step", "label_propagation", "propagate", "verify_label_propagation"]
 

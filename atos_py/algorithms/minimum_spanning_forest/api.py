@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,11 @@ from ...graph.symmetric_weights import has_symmetric_weights
 from ...operators.edge_map import THREAD_MAX_DEGREE
 from ...operators.reductions import SCRATCH_BYTES
 from ...operators.row_map import row_items, row_queue
-from ...runtime.launch_options import LaunchOptions
+from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.stats import LaunchStats
 from ..frame import algorithm
 from ..launch_sequence import LaunchSequence
 from .tasks import MOST_STEPS, Trees, collect_floats, collect_integers, grow
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["SpanningForestResult", "minimum_spanning_forest"]
 

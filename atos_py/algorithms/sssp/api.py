@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -16,7 +16,7 @@ from ...graph.partition import Partition
 from ...graph.weight_range import weight_range
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...runtime.buckets import check_buckets
-from ...runtime.launch_options import LaunchOptions
+from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
@@ -34,9 +34,6 @@ from .over_devices import sssp_over
 from .over_hosts import sssp_over_hosts
 from .search import find_distances
 from .tasks import assign_along_hops, assign_predecessors, count_orphans, find_hops
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["SSSPResult", "sssp"]
 
