@@ -26,7 +26,7 @@ from .components_over_hosts import components_over_hosts
 from .frame import algorithm
 from .kept_launches import take_queue
 from .launch_sequence import LaunchSequence
-from .registry import Algorithm, register
+from .registry import register
 
 __all__ = [
     "ComponentsResult",
@@ -198,15 +198,13 @@ def describe_components(result: ComponentsResult) -> dict[str, Any]:
 
 
 register(
-    Algorithm(
-        run=connected_components,
-        verify=lambda graph, result, _: verify_connected_components(graph, result.label, result.num_components),
-        describe=describe_components,
-        arrays=lambda result: {"label": result.label},
-        help="find which vertices are joined by paths",
-        description="""\
+    run=connected_components,
+    verify=lambda graph, result, _: verify_connected_components(graph, result.label, result.num_components),
+    describe=describe_components,
+    arrays=lambda result: {"label": result.label},
+    help="find which vertices are joined by paths",
+    description="""\
 Finds the connected components of a graph, the weak ones if it is directed, by a union-find of tasks (Afforest, ECL-CC). The
 label of a vertex is the smallest vertex of its component. A serial search proves the labels right.""",
-        examples=("rmat:16:16 --out label.npy", "road:1000:0.62 --worker warp"),
-    )
+    examples=("rmat:16:16 --out label.npy", "road:1000:0.62 --worker warp"),
 )

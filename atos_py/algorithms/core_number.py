@@ -27,7 +27,7 @@ from ..support.host_memory import host_memory_for
 from .arguments import first_of, per_vertex, rows_on_host
 from .frame import algorithm
 from .launch_sequence import LaunchSequence
-from .registry import Algorithm, register
+from .registry import register
 from .undirected import degrees_without_loops, undirected
 
 __all__ = ["CoreResult", "core_number", "find_serial_cores", "verify_core_number"]
@@ -115,8 +115,7 @@ def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Un
         launches.over_vertices(list_vertex, n, p.lists)
         launches.launch(items, tasks, rows, p, overrides=rounds)
 
-    launches.compile_ahead((rows.indptr.dtype, p.degree.dtype), launch_all)
-    launch_all(launches)
+    launches.launch_planned((rows.indptr.dtype, p.degree.dtype), launch_all)
     return CoreResult(core, launches.total(scan.name))
 
 
@@ -192,16 +191,14 @@ def verify_core_number(graph: Graph, core: Any) -> None:
 
 
 register(
-    Algorithm(
-        run=core_number,
-        verify=lambda graph, result, _: verify_core_number(graph, result.core),
-        describe=lambda result: {"largest": result.max_core},
-        arrays=lambda result: {"core": result.core},
-        help="find the core number of each vertex",
-        description="""\
+    run=core_number,
+    verify=lambda graph, result, _: verify_core_number(graph, result.core),
+    describe=lambda result: {"largest": result.max_core},
+    arrays=lambda result: {"core": result.core},
+    help="find the core number of each vertex",
+    description="""\
 Finds the core number of each vertex: the largest k such that it is in a part of the graph in which each vertex has at least k
 edges to others of it. All levels are peeled in one launch with rounds (Kabir and Madduri 2017). A serial algorithm of another
 kind checks them. The degree in a graph with edges in one direction only is that of edges in and out.""",
-        examples=("rmat:16:16 --out core.npy", "road:1000:0.62 --worker warp"),
-    )
+    examples=("rmat:16:16 --out core.npy", "road:1000:0.62 --worker warp"),
 )

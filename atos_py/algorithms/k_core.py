@@ -29,7 +29,7 @@ from .arguments import first_of, per_vertex
 from .core_number import find_serial_cores
 from .frame import algorithm
 from .launch_sequence import LaunchSequence
-from .registry import Algorithm, Option, register
+from .registry import Option, register
 from .undirected import degrees_without_loops, undirected
 from .vertex_set import VertexSetResult, describe_set
 
@@ -103,8 +103,7 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
         launches.launch(items, leave, rows.indptr, rows.indices, THREAD_MAX_DEGREE[device.kind], least, degree)
         launches.over_vertices(mark_rest, n, least, degree, members)
 
-    launches.compile_ahead((rows.indptr.dtype, degree.dtype), launch_all)
-    launch_all(launches)
+    launches.launch_planned((rows.indptr.dtype, degree.dtype), launch_all)
     return VertexSetResult(members, launches.total(leave.name))
 
 
@@ -146,17 +145,15 @@ def verify_k_core(graph: Graph, k: int, members: Any) -> None:
 
 
 register(
-    Algorithm(
-        run=k_core,
-        verify=lambda graph, result, options: verify_k_core(graph, options["k"], result.members),
-        describe=describe_set,
-        arrays=lambda result: {"members": result.members},
-        help="find the k-core of a graph",
-        description="""\
+    run=k_core,
+    verify=lambda graph, result, options: verify_k_core(graph, options["k"], result.members),
+    describe=describe_set,
+    arrays=lambda result: {"members": result.members},
+    help="find the k-core of a graph",
+    description="""\
 Finds the largest part of the graph in which each vertex has at least k edges to others of it, by peeling off what has fewer. A
 serial algorithm checks it.""",
-        examples=("rmat:16:16 --k 10 --out members.npy",),
-        options={"k": Option("the degree within the core", int)},
-        defaults={"k": 2},
-    )
+    examples=("rmat:16:16 --k 10 --out members.npy",),
+    options={"k": Option("the degree within the core", int)},
+    defaults={"k": 2},
 )

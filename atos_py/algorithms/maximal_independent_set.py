@@ -39,7 +39,7 @@ from ..support.validation import as_host_array
 from .arguments import check_sources, hash_of_seed, per_vertex, rows_on_host
 from .frame import algorithm
 from .launch_sequence import LaunchSequence
-from .registry import SEED, Algorithm, register
+from .registry import SEED, register
 from .vertex_set import VertexSetResult, describe_set
 
 __all__ = ["decide", "maximal_independent_set", "verify_maximal_independent_set"]
@@ -208,8 +208,7 @@ def maximal_independent_set(
         launches.over_vertices(set_state, n, graph.indptr, average, included, state)
         launches.launch(items, decide, rows, state, base, defaults=defaults)
 
-    launches.compile_ahead((graph.indptr.dtype, included is None), launch_all)
-    launch_all(launches)
+    launches.launch_planned((graph.indptr.dtype, included is None), launch_all)
     # States are 0 or 1 now, as bool is.
     members = Array(state.pointer, state.shape, np.dtype(np.bool_), device, readonly=False, owner=state)
     if chosen is not None and not (kept := members.to_numpy()[chosen]).all():
@@ -267,16 +266,14 @@ def verify_maximal_independent_set(graph: Graph, members: Any) -> None:
 
 
 register(
-    Algorithm(
-        run=maximal_independent_set,
-        verify=lambda graph, result, _: verify_maximal_independent_set(graph, result.members),
-        describe=describe_set,
-        arrays=lambda result: {"members": result.members},
-        help="find a maximal independent set",
-        description="""\
+    run=maximal_independent_set,
+    verify=lambda graph, result, _: verify_maximal_independent_set(graph, result.members),
+    describe=describe_set,
+    arrays=lambda result: {"members": result.members},
+    help="find a maximal independent set",
+    description="""\
 Finds vertices of which no two are neighbors, and to which none can be added (Burtscher et al. 2018), by preference of small
 degree. A pass over all edges proves both. The set depends on the seed alone. Edges are taken as undirected.""",
-        examples=("rmat:16:16 --out members.npy", "road:1000:0.62 --seed 7"),
-        options={"seed": SEED},
-    )
+    examples=("rmat:16:16 --out members.npy", "road:1000:0.62 --seed 7"),
+    options={"seed": SEED},
 )

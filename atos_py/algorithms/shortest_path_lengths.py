@@ -31,7 +31,7 @@ from .arguments import check_cutoff, check_sources, rows_on_host
 from .bfs.entry import CUTOFF, SOURCES
 from .frame import algorithm
 from .launch_sequence import LaunchSequence
-from .registry import Algorithm, Option, pick_options, register
+from .registry import Option, pick_options, register
 from .sssp.distances import BUCKETS, distance_dtype, distance_limit, suit_delta, unreached_of
 from .sssp.tasks import weight_of
 from .sssp.verify import verify_sssp
@@ -216,24 +216,22 @@ def _describe(result: ShortestPathLengthsResult) -> dict[str, Any]:
 
 
 register(
-    Algorithm(
-        run=shortest_path_lengths,
-        verify=lambda graph, result, options: verify_shortest_path_lengths(
-            graph, options["sources"], result.distance, **pick_options(options, "weighted", "cutoff")
-        ),
-        describe=_describe,
-        arrays=lambda result: {"distance": result.distance},
-        help="find shortest distances from many sources at once",
-        description="""\
+    run=shortest_path_lengths,
+    verify=lambda graph, result, options: verify_shortest_path_lengths(
+        graph, options["sources"], result.distance, **pick_options(options, "weighted", "cutoff")
+    ),
+    describe=_describe,
+    arrays=lambda result: {"distance": result.distance},
+    help="find shortest distances from many sources at once",
+    description="""\
 Finds how far each vertex is from each of several sources, in one launch: by edges, or along weights of at least 0. Each row is
 verified as the result of one search.""",
-        examples=("rmat:12:16 --sources 0,5,9 --out distance.npy", "roads.gr.gz --sources 0,70000 --weighted"),
-        options={
-            "sources": SOURCES,
-            "weighted": Option("use the weights of the edges", convert=None),
-            "cutoff": CUTOFF,
-        },
-        weighted=True,
-        defaults={"sources": [0]},
-    )
+    examples=("rmat:12:16 --sources 0,5,9 --out distance.npy", "roads.gr.gz --sources 0,70000 --weighted"),
+    options={
+        "sources": SOURCES,
+        "weighted": Option("use the weights of the edges", convert=None),
+        "cutoff": CUTOFF,
+    },
+    weighted=True,
+    defaults={"sources": [0]},
 )

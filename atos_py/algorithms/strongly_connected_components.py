@@ -42,7 +42,7 @@ from .arguments import per_vertex, rows_on_host
 from .connected_components import ComponentsResult, check_labels, connected_components, describe_components
 from .frame import algorithm
 from .launch_sequence import LaunchSequence
-from .registry import Algorithm, register
+from .registry import register
 
 __all__ = ["strongly_connected_components", "verify_strongly_connected_components"]
 
@@ -283,8 +283,7 @@ def strongly_connected_components(
         launches.launch(items, separate, *arguments, overrides=options)
         return int(launches.sums(name_by_smallest, n, keys.label, keys.smallest)[0])
 
-    launches.compile_ahead(graph.indptr.dtype, run)
-    return ComponentsResult(keys.label, run(launches), launches.total())
+    return ComponentsResult(keys.label, launches.launch_planned(graph.indptr.dtype, run), launches.total())
 
 
 @host_memory_for("atos.verify_strongly_connected_components")
@@ -329,15 +328,13 @@ def verify_strongly_connected_components(graph: Graph, label: Any, num_component
 
 
 register(
-    Algorithm(
-        run=strongly_connected_components,
-        verify=lambda graph, result, _: verify_strongly_connected_components(graph, result.label, result.num_components),
-        describe=describe_components,
-        arrays=lambda result: {"label": result.label},
-        help="find which vertices reach each other",
-        description="""\
+    run=strongly_connected_components,
+    verify=lambda graph, result, _: verify_strongly_connected_components(graph, result.label, result.num_components),
+    describe=describe_components,
+    arrays=lambda result: {"label": result.label},
+    help="find which vertices reach each other",
+    description="""\
 Finds the strongly connected components of a directed graph by smallest keys that are propagated from both ends of edges
 (ECL-SCC). The label of a vertex is the smallest vertex of its component. Tarjan's algorithm, on one core, proves it right.""",
-        examples=("web.txt.gz --out label.npy", "rmat:16:16 --worker warp"),
-    )
+    examples=("web.txt.gz --out label.npy", "rmat:16:16 --worker warp"),
 )

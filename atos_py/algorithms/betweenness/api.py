@@ -29,7 +29,7 @@ from ..arguments import check_sources, hash_of_seed, per_vertex, rows_on_host
 from ..bfs.entry import SOURCES
 from ..frame import algorithm
 from ..launch_sequence import LaunchSequence
-from ..registry import SEED, Algorithm, pick_options, register
+from ..registry import SEED, pick_options, register
 from .path_counts import count_paths, forget_paths, listed_rows, make_path_counts
 from .workspace import share_of_memory
 
@@ -309,19 +309,17 @@ def _describe(result: BetweennessResult) -> dict[str, Any]:
 
 
 register(
-    Algorithm(
-        run=betweenness,
-        verify=lambda graph, result, options: verify_betweenness(
-            graph, result.centrality, **pick_options(options, "sources", "normalized", "seed")
-        ),
-        describe=_describe,
-        arrays=lambda result: {"centrality": result.centrality},
-        help="find on how many shortest paths vertices lie",
-        description="""\
+    run=betweenness,
+    verify=lambda graph, result, options: verify_betweenness(
+        graph, result.centrality, **pick_options(options, "sources", "normalized", "seed")
+    ),
+    describe=_describe,
+    arrays=lambda result: {"centrality": result.centrality},
+    help="find on how many shortest paths vertices lie",
+    description="""\
 Finds the part of all shortest paths, by edges, that leads through each vertex, or an estimate from the paths that begin at some
 vertices (Brandes 2001). The command takes 32 of them unless told otherwise. A serial implementation checks the result.""",
-        examples=("rmat:8:8 --out centrality.npy", "rmat:16:16 --sources 64"),
-        options={"sources": SOURCES, "seed": SEED},
-        defaults={"sources": 32},
-    )
+    examples=("rmat:8:8 --out centrality.npy", "rmat:16:16 --sources 64"),
+    options={"sources": SOURCES, "seed": SEED},
+    defaults={"sources": 32},
 )

@@ -27,7 +27,7 @@ from ...support.validation import check_int
 from ..arguments import first_of, per_vertex, rows_on_host
 from ..frame import algorithm
 from ..launch_sequence import LaunchSequence
-from ..registry import Algorithm, register
+from ..registry import register
 from .orientation import Oriented, comes_before, is_in_row, range_size
 from .oriented_rows import divide_rows, oriented_rows
 
@@ -294,16 +294,14 @@ def verify_triangles(graph: Graph, triangles: Any, total: int | None = None, clu
 
 
 register(
-    Algorithm(
-        run=count_triangles,
-        verify=lambda graph, result, _: verify_triangles(graph, result.triangles, result.total, result.clustering),
-        describe=lambda result: {"triangles": result.total},
-        arrays=lambda result: {"triangles": result.triangles, "clustering": result.clustering},
-        help="count triangles, and find clustering coefficients",
-        description="""\
+    run=count_triangles,
+    verify=lambda graph, result, _: verify_triangles(graph, result.triangles, result.total, result.clustering),
+    describe=lambda result: {"triangles": result.total},
+    arrays=lambda result: {"triangles": result.triangles, "clustering": result.clustering},
+    help="count triangles, and find clustering coefficients",
+    description="""\
 Counts the triangles that each vertex is in, and finds which part of the pairs of its neighbors are joined. Edges are oriented
 by degree, and rows intersected by hash tables (Pandey et al. 2021). To verify that, they are counted anew on the host. An edge
 without its reverse is taken as undirected.""",
-        examples=("rmat:16:16 --out triangles.npz", "road:1000:0.62"),
-    )
+    examples=("rmat:16:16 --out triangles.npz", "road:1000:0.62"),
 )

@@ -27,7 +27,7 @@ from ...support.validation import check_int
 from ..arguments import first_of, hash_of_seed, per_vertex, rows_on_host
 from ..frame import algorithm
 from ..launch_sequence import LaunchSequence
-from ..registry import SEED, Algorithm, Option, register
+from ..registry import SEED, Option, register
 from .most_frequent import find_by_table, find_by_thread
 from .smallest_vertex import find_smallest, rename
 
@@ -248,8 +248,7 @@ def label_propagation(
         launches.over_vertices(find_smallest, n, label, smallest)
         launches.over_vertices(rename, n, launches.totals, label, smallest)
 
-    launches.compile_ahead(graph.indptr.dtype, launch_all)
-    launch_all(launches)
+    launches.launch_planned(graph.indptr.dtype, launch_all)
     found = read_record(StepsState, state)
     stats = launches.total(propagate.name, like=launches.runs[1])
     return LabelResult(label, int(launches.totals[0]), bool(found.converged), found.steps, stats)
@@ -315,16 +314,14 @@ def verify_label_propagation(graph: Graph, label: Any) -> None:
 
 
 register(
-    Algorithm(
-        run=label_propagation,
-        verify=lambda graph, result, _: verify_label_propagation(graph, result.label),
-        describe=lambda result: {"communities": result.num_communities},
-        arrays=lambda result: {"label": result.label},
-        help="find communities by label propagation",
-        description="""\
+    run=label_propagation,
+    verify=lambda graph, result, _: verify_label_propagation(graph, result.label),
+    describe=lambda result: {"communities": result.num_communities},
+    arrays=lambda result: {"label": result.label},
+    help="find communities by label propagation",
+    description="""\
 Gives each vertex a label that is most frequent among its neighbors (Raghavan et al. 2007), in one launch with rounds. A pass
 over all edges proves that. The result depends on the seed alone. An edge without its reverse is taken as undirected.""",
-        examples=("rmat:16:16 --out label.npy", "road:1000:0.62 --seed 7"),
-        options={"seed": SEED, "max_steps": Option("steps at most", int)},
-    )
+    examples=("rmat:16:16 --out label.npy", "road:1000:0.62 --seed 7"),
+    options={"seed": SEED, "max_steps": Option("steps at most", int)},
 )
