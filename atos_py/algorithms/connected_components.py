@@ -19,11 +19,10 @@ from ..operators.connect import ALL_EDGES, AT, NOTES, choose_largest, connect, s
 from ..operators.row_map import row_queue
 from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.stats import LaunchStats
-from ..support.host_memory import host_memory_for
 from .arguments import ends_of, per_vertex, rows_on_host
 from .components_over_devices import components_over
 from .components_over_hosts import components_over_hosts
-from .frame import algorithm
+from .frame import algorithm, verifier
 from .kept_launches import take_queue
 from .launch_sequence import LaunchSequence
 from .registry import register
@@ -72,14 +71,6 @@ def connected_components(
     graph : Graph, Partition or HostPartition
         If it is directed, the components are its weak ones. Over the parts of a graph the labels are a `PartitionedArray`.
     {launch_options}
-
-    Returns
-    -------
-    ComponentsResult
-
-    Raises
-    ------
-    {launch_errors}
 
     See Also
     --------
@@ -138,7 +129,7 @@ def _smallest_kernel(indptr: Any, indices: Any, smallest: Any, stack: Any) -> No
                         depth += 1
 
 
-@host_memory_for("atos.verify_connected_components")
+@verifier
 def verify_connected_components(graph: Graph, label: Any, num_components: int | None = None) -> None:
     """Prove that labels are the smallest vertex of each vertex's component.
 
@@ -154,11 +145,6 @@ def verify_connected_components(graph: Graph, label: Any, num_components: int | 
         The labels, of any integer type; one for each vertex.
     num_components : int, optional
         How many components there are said to be.
-
-    Raises
-    ------
-    VerificationError
-        Something is wrong. The message names the first edge or vertex that is.
 
     Examples
     --------

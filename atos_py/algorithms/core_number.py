@@ -25,7 +25,7 @@ from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from .arguments import first_of, per_vertex, rows_on_host
-from .frame import algorithm
+from .frame import algorithm, verifier
 from .launch_sequence import LaunchSequence
 from .registry import register
 from .undirected import degrees_without_loops, undirected
@@ -79,14 +79,6 @@ def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Un
         degree is that of edges in and out, as in networkx, and a symmetric copy is made for that. Parallel edges count each.
         Loops do not count; networkx refuses them.
     {launch_options}
-
-    Returns
-    -------
-    CoreResult
-
-    Raises
-    ------
-    {launch_errors}
 
     See Also
     --------
@@ -155,7 +147,7 @@ def find_serial_cores(graph: Graph) -> NDArray[np.int64]:
     return core
 
 
-@host_memory_for("atos.verify_core_number")
+@verifier
 def verify_core_number(graph: Graph, core: Any) -> None:
     """Prove that `core` has the core number of each vertex.
 
@@ -169,11 +161,6 @@ def verify_core_number(graph: Graph, core: Any) -> None:
         Directed or not, as for `core_number`.
     core : array
         The core numbers, of any integer type; one for each vertex.
-
-    Raises
-    ------
-    VerificationError
-        Some are wrong. The message names the first vertex.
 
     Examples
     --------

@@ -1,7 +1,8 @@
-"""Texts that the docstrings of all algorithms share, each in place of a line that names it.
+"""Texts that the docstrings of all algorithms share, and those of all verifiers: they are in one place, and put into each.
 
-``{launch_options}`` stands for the last two parameters, `worker` and ``**launch_options``; what a docstring adds to the options
-follows it. ``{launch_errors}`` stands for the errors that the worker and the options raise, at the end of the section Raises.
+The line ``{launch_options}`` of an algorithm's docstring stands for the last two parameters, `worker` and ``**launch_options``;
+what the docstring adds to the options follows that line. The errors that these raise are added to the section Raises. Where the
+docstring has no section Returns, that is the annotation of the result. Without docstrings (``python -OO``) nothing is done.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import Any
 
 from ..runtime.launch_options import LaunchOptions
 
-__all__ = ["fill_docstring"]
+__all__ = ["document_algorithm", "document_verifier"]
 
 _WIDTH = 120
+_SECTIONS = ["Parameters", "Returns", "Raises", "See Also", "Notes", "References", "Examples"]  # in the order of numpydoc
 
 _WORKER = """\
 worker : {'thread', 'warp', 'cta'}, optional
@@ -33,7 +35,7 @@ _OPTIONS = """\
 _HAS_ROUNDS = " The launch has rounds, so `barrier` is True, and a\n    function between them, so there is no `each_round`."
 _ERRORS = """\
 UnsupportedTypeError
-    If there is no such option, or its value has a wrong type.
+    If the graph is none, there is no such option, or its value has a wrong type.
 InvalidArgumentError
     If there is no such worker, or the value of an option is out of its range.
 LaunchTimeoutError
@@ -43,21 +45,44 @@ DeviceMemoryError
 LaunchConfigError
     If a persistent launch asks for more blocks than can be resident, or a block for more than a multiprocessor has."""
 _REFUSES_OTHERS = "\n    Also if `barrier` is False, or `each_round` is given."
+_IS_WRONG = """\
+VerificationError
+    If the result is wrong. The message names the first vertex or edge that is.
+"""
+_ARGUMENTS = """\
+UnsupportedTypeError, InvalidArgumentError
+    If an argument has a wrong type, shape or value.
+DeviceMemoryError
+    If the host has too little memory."""
 
 
-def fill_docstring(function: Callable[..., Any], rounds: bool = False) -> None:
-    """Put the shared texts into the docstring of an algorithm; with `rounds`, its options must not take those away.
+def document_algorithm(function: Callable[..., Any], rounds: bool = False) -> None:
+    """Complete the docstring of an algorithm that has ``{launch_options}``; with `rounds`, options must not take those away.
 
-    Where a docstring describes `worker` itself, that description stays the only one. Without docstrings (``python -OO``)
-    nothing is done.
+    Where a docstring describes `worker` itself, that description stays the only one.
     """
-    if not function.__doc__ or not LaunchOptions.__doc__:
-        return
-    text = inspect.cleandoc(function.__doc__)
-    worker = "" if "\nworker : " in text else _WORKER
-    options = worker + _OPTIONS.replace("{list}", _list_options(rounds)) + _HAS_ROUNDS * rounds
-    text = text.replace("{launch_options}", options, 1)
-    function.__doc__ = text.replace("{launch_errors}", _ERRORS + _REFUSES_OTHERS * rounds, 1)
+    text = inspect.cleandoc(function.__doc__ or "")
+    if "{launch_options}" in text:
+        options = ("" if "\nworker : " in text else _WORKER) + _OPTIONS.replace("{list}", _list_options(rounds))
+        text = text.replace("{launch_options}", options + _HAS_ROUNDS * rounds)
+        function.__doc__ = _with_sections(text, _ERRORS + _REFUSES_OTHERS * rounds, function.__annotations__["return"])
+
+
+def document_verifier(function: Callable[..., Any]) -> None:
+    """Complete the docstring of a verifier with the errors of all; what it says itself of `VerificationError` stays."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    if text:
+        function.__doc__ = _with_sections(text, ("" if "\nVerificationError\n" in text else _IS_WRONG) + _ARGUMENTS)
+
+
+def _with_sections(text: str, errors: str, result: str | None = None) -> str:
+    """Return a docstring with errors added to those that it raises, and with the type of its result unless it has that."""
+    head, *sections = re.split(r"\n\n(?=\w[\w ]+\n---)", text)
+    found = {each.partition("\n")[0]: each for each in sections}
+    if result is not None:
+        found.setdefault("Returns", f"Returns\n-------\n{result}")
+    found["Raises"] = found.get("Raises", "Raises\n------") + f"\n{errors}"
+    return "\n\n".join([head, *(found[name] for name in sorted(found, key=_SECTIONS.index))])
 
 
 @functools.cache

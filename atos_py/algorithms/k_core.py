@@ -23,11 +23,10 @@ from ..operators.ranges import mixed_item_dtype, mixed_ranges
 from ..operators.vertex_map import vertex_map
 from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.queue import Queue
-from ..support.host_memory import host_memory_for
 from ..support.validation import check_int
 from .arguments import first_of, per_vertex
 from .core_number import find_serial_cores
-from .frame import algorithm
+from .frame import algorithm, verifier
 from .launch_sequence import LaunchSequence
 from .registry import Option, register
 from .undirected import degrees_without_loops, undirected
@@ -73,15 +72,10 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
         The degree, at least 0.
     {launch_options}
 
-    Returns
-    -------
-    VertexSetResult
-
     Raises
     ------
     InvalidArgumentError
         If `k` is negative.
-    {launch_errors}
 
     See Also
     --------
@@ -107,7 +101,7 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
     return VertexSetResult(members, launches.total(leave.name))
 
 
-@host_memory_for("atos.verify_k_core")
+@verifier
 def verify_k_core(graph: Graph, k: int, members: Any) -> None:
     """Prove that `members` marks the vertices of the k-core.
 
@@ -122,11 +116,6 @@ def verify_k_core(graph: Graph, k: int, members: Any) -> None:
         The degree that `k_core` was given.
     members : array of bool
         One for each vertex.
-
-    Raises
-    ------
-    VerificationError
-        The message names the first vertex that is wrong.
 
     Examples
     --------

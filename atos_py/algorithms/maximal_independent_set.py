@@ -33,11 +33,10 @@ from ..operators.ranges import mixed_item_dtype, mixed_range_bounds, mixed_range
 from ..operators.vertex_map import vertex_map
 from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.queue import Queue
-from ..support.host_memory import host_memory_for
 from ..support.splitmix64 import splitmix64
 from ..support.validation import as_host_array
 from .arguments import check_sources, hash_of_seed, per_vertex, rows_on_host
-from .frame import algorithm
+from .frame import algorithm, verifier
 from .launch_sequence import LaunchSequence
 from .registry import SEED, register
 from .vertex_set import VertexSetResult, describe_set
@@ -166,15 +165,10 @@ def maximal_independent_set(
         Vertices that have to be in the set, no two of which may be neighbors.
     {launch_options}
 
-    Returns
-    -------
-    VertexSetResult
-
     Raises
     ------
     InvalidArgumentError
         If `include` names neighbors, or what is no vertex.
-    {launch_errors}
 
     References
     ----------
@@ -229,7 +223,7 @@ def _set_kernel(indptr: Any, indices: Any, members: Any, first: int, end: int) -
     return -1
 
 
-@host_memory_for("atos.verify_maximal_independent_set")
+@verifier
 def verify_maximal_independent_set(graph: Graph, members: Any) -> None:
     """Prove that no two members are neighbors, and that every other vertex has a member as a neighbor.
 
@@ -239,11 +233,6 @@ def verify_maximal_independent_set(graph: Graph, members: Any) -> None:
         Taken as undirected. Loops are ignored.
     members : array of bool
         One for each vertex.
-
-    Raises
-    ------
-    VerificationError
-        The message names the first vertex that is wrong.
 
     Examples
     --------

@@ -25,11 +25,10 @@ from ..graph.graph import Graph
 from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
-from ..support.host_memory import host_memory_for
 from ..support.validation import as_host_array, check_bool
 from .arguments import check_cutoff, check_sources, rows_on_host
 from .bfs.entry import CUTOFF, SOURCES
-from .frame import algorithm
+from .frame import algorithm, verifier
 from .launch_sequence import LaunchSequence
 from .registry import Option, pick_options, register
 from .sssp.distances import BUCKETS, distance_dtype, distance_limit, suit_delta, unreached_of
@@ -111,10 +110,6 @@ def shortest_path_lengths(
         The largest distance that is wanted, inclusive: what is farther away counts as not reached.
     {launch_options}
 
-    Returns
-    -------
-    ShortestPathLengthsResult
-
     Raises
     ------
     InvalidArgumentError
@@ -122,7 +117,6 @@ def shortest_path_lengths(
         NaN, or integer weights are so large that a path may be longer than an int64 can tell.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
-    {launch_errors}
 
     References
     ----------
@@ -167,7 +161,7 @@ def _weighted(graph: Any, weighted: bool) -> Any:
     return graph
 
 
-@host_memory_for("atos.verify_shortest_path_lengths")
+@verifier
 def verify_shortest_path_lengths(
     graph: Graph | CSR, sources: ArrayLike, distance: Any, *, weighted: bool = False, cutoff: float | None = None
 ) -> None:

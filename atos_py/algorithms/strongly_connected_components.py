@@ -37,10 +37,9 @@ from ..operators.row_map import row_map
 from ..operators.vertex_map import vertex_sums
 from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.queue import Queue
-from ..support.host_memory import host_memory_for
 from .arguments import per_vertex, rows_on_host
 from .connected_components import ComponentsResult, check_labels, connected_components, describe_components
-from .frame import algorithm
+from .frame import algorithm, verifier
 from .launch_sequence import LaunchSequence
 from .registry import register
 
@@ -236,14 +235,6 @@ def strongly_connected_components(
         If every edge has its reverse, these are its components, and are found as `connected_components` does it.
     {launch_options}
 
-    Returns
-    -------
-    ComponentsResult
-
-    Raises
-    ------
-    {launch_errors}
-
     See Also
     --------
     connected_components : with edges in either direction.
@@ -286,7 +277,7 @@ def strongly_connected_components(
     return ComponentsResult(keys.label, launches.launch_planned(graph.indptr.dtype, run), launches.total())
 
 
-@host_memory_for("atos.verify_strongly_connected_components")
+@verifier
 def verify_strongly_connected_components(graph: Graph, label: Any, num_components: int | None = None) -> None:
     """Prove that labels are the smallest vertex of each vertex's strongly connected component.
 
@@ -301,11 +292,6 @@ def verify_strongly_connected_components(graph: Graph, label: Any, num_component
         The labels, of any integer type; one for each vertex.
     num_components : int, optional
         How many components there are said to be.
-
-    Raises
-    ------
-    VerificationError
-        Something is wrong. The message names the first vertex that is.
 
     References
     ----------

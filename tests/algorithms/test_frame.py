@@ -18,6 +18,7 @@ from atos_py.algorithms.frame import algorithm
 from atos_py.algorithms.registry import find_algorithms
 
 SECTIONS = "Parameters", "Raises"
+SECTIONS_OF_NUMPYDOC = "Parameters", "Returns", "Raises", "See Also", "Notes", "References", "Examples"
 GRAPH = atos.Graph.from_edges([0, 1], [1, 2])
 
 
@@ -92,7 +93,8 @@ def test_docstrings_describe_the_worker_and_each_option_that_the_algorithm_takes
     taken = re.findall(r"^    - `(\w+)` \(.+\): .+", parameters, re.MULTILINE)
     refused = {"barrier", "each_round"} if "The launch has rounds" in parameters else set()
     assert sorted(taken) == sorted(set(atos.LaunchOptions.__annotations__) - refused)
-    assert "LaunchTimeoutError\n" in errors
+    assert re.search(r"^LaunchTimeoutError\n    If .*`timeout`", errors, re.MULTILINE)
+    assert f"\n\nReturns\n-------\n{inspect.signature(entry.run).return_annotation}\n" in text
     assert "{launch_" not in text
 
 
@@ -102,7 +104,20 @@ def test_docstrings_say_which_options_take_the_rounds_away():
     assert not {"bfs", "k_core"} & said
 
 
+@pytest.mark.parametrize("entry", find_algorithms().values(), ids=lambda entry: entry.name)
+def test_verifiers_describe_their_errors_in_the_order_of_sections(entry):
+    module = inspect.getmodule(inspect.unwrap(entry.run)).__name__.removesuffix(".api")
+    (name,) = (
+        each for each in atos.__all__ if each.startswith("verify_") and getattr(atos, each).__module__.startswith(module)
+    )
+    text = inspect.getdoc(getattr(atos, name))
+    sections = re.findall(r"^(\w[\w ]+)\n---", text, re.MULTILINE)
+    assert [each for each in SECTIONS_OF_NUMPYDOC if each in sections] == sections
+    for error in ("VerificationError", "UnsupportedTypeError, InvalidArgumentError", "DeviceMemoryError"):
+        assert text.count(f"\n{error}\n    ") == 1
+
+
 def test_without_docstrings_nothing_is_filled_in():
-    code = "import atos_py as atos; print(atos.bfs.__doc__, atos.core_number.__doc__)"
+    code = "import atos_py as atos; print(atos.bfs.__doc__, atos.verify_bfs.__doc__)"
     told = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.split() == ["None", "None"]

@@ -22,12 +22,11 @@ from ...operators.vertex_map import vertex_map
 from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
-from ...support.host_memory import host_memory_for
 from ...support.splitmix64 import splitmix64
 from ...support.validation import as_host_array, check_bool, check_int
 from ..arguments import check_sources, hash_of_seed, per_vertex, rows_on_host
 from ..bfs.entry import SOURCES
-from ..frame import algorithm
+from ..frame import algorithm, verifier
 from ..launch_sequence import LaunchSequence
 from ..registry import SEED, pick_options, register
 from .path_counts import count_paths, forget_paths, listed_rows, make_path_counts
@@ -143,17 +142,12 @@ def betweenness(
         A worker works on one source at a time. Every worker of `num_blocks` blocks takes 28 bytes for each vertex; by default
         there are so many blocks that all workers together take at most 8 GiB.
 
-    Returns
-    -------
-    BetweennessResult
-
     Raises
     ------
     InvalidArgumentError
         If there is no such vertex, or no source.
     DeviceMemoryError
         If the arrays of the workers do not fit the memory of the device.
-    {launch_errors}
 
     Notes
     -----
@@ -244,7 +238,7 @@ def _paths_kernel(
         found += behind
 
 
-@host_memory_for("atos.verify_betweenness")
+@verifier
 def verify_betweenness(
     graph: Graph, centrality: Any, sources: ArrayLike | None = None, *, normalized: bool = True, seed: int = 0
 ) -> None:

@@ -136,10 +136,6 @@ def bfs(
         Of the queue; by default room for every vertex twice.
     {launch_options}
 
-    Returns
-    -------
-    BFSResult
-
     Raises
     ------
     InvalidArgumentError
@@ -149,7 +145,6 @@ def bfs(
         If `each_round` is given, and the direction is 'auto', which has a function between rounds of its own.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
-    {launch_errors}
 
     Notes
     -----

@@ -115,7 +115,6 @@ def color(
         If there is no such order, or a number is too small.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
-    {launch_errors}
 
     References
     ----------

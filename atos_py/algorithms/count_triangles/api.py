@@ -22,10 +22,9 @@ from ...operators.vertex_map import vertex_map
 from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
-from ...support.host_memory import host_memory_for
 from ...support.validation import check_int
 from ..arguments import first_of, per_vertex, rows_on_host
-from ..frame import algorithm
+from ..frame import algorithm, verifier
 from ..launch_sequence import LaunchSequence
 from ..registry import register
 from .orientation import Oriented, comes_before, is_in_row, range_size
@@ -171,14 +170,6 @@ def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options
     {launch_options}
         `shared_memory`, at least 64 bytes, is for a table of 8 bytes for each vertex of a row; longer rows take more passes.
 
-    Returns
-    -------
-    TriangleResult
-
-    Raises
-    ------
-    {launch_errors}
-
     References
     ----------
     Pandey et al., "TRUST: triangle counting reloaded on GPUs", IEEE TPDS 32 (2021).
@@ -246,7 +237,7 @@ def find_host_triangles(graph: Graph) -> tuple[NDArray[np.int64], NDArray[np.int
     return counts.sum(axis=0)[rank], neighbors[rank]
 
 
-@host_memory_for("atos.verify_triangles")
+@verifier
 def verify_triangles(graph: Graph, triangles: Any, total: int | None = None, clustering: Any = None) -> None:
     """Prove that `triangles` has the number of triangles that each vertex is in, and, if given, the other results.
 
@@ -263,11 +254,6 @@ def verify_triangles(graph: Graph, triangles: Any, total: int | None = None, clu
         The triangles of the graph.
     clustering : array of float, optional
         The clustering coefficients.
-
-    Raises
-    ------
-    VerificationError
-        Something is wrong. The message names the first vertex.
 
     Examples
     --------

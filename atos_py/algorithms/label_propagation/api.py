@@ -21,11 +21,10 @@ from ...operators.vertex_map import vertex_map
 from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
-from ...support.host_memory import host_memory_for
 from ...support.splitmix64 import splitmix64
 from ...support.validation import check_int
 from ..arguments import first_of, hash_of_seed, per_vertex, rows_on_host
-from ..frame import algorithm
+from ..frame import algorithm, verifier
 from ..launch_sequence import LaunchSequence
 from ..registry import SEED, Option, register
 from .most_frequent import find_by_table, find_by_thread
@@ -203,15 +202,10 @@ def label_propagation(
         `shared_memory`, at least 512 bytes, is for a table of the labels of neighbors; with less, vertices of many edges take
         more passes.
 
-    Returns
-    -------
-    LabelResult
-
     Raises
     ------
     InvalidArgumentError
         If `max_steps`, the seed or `shared_memory` is out of its range.
-    {launch_errors}
 
     References
     ----------
@@ -272,7 +266,7 @@ def _frequency_kernel(
     return -1
 
 
-@host_memory_for("atos.verify_label_propagation")
+@verifier
 def verify_label_propagation(graph: Graph, label: Any) -> None:
     """Prove that no vertex has a label that is less frequent among its neighbors than another one.
 
@@ -285,11 +279,6 @@ def verify_label_propagation(graph: Graph, label: Any) -> None:
         Taken as undirected. Loops are ignored, and parallel edges count each.
     label : array
         Of any integer type; one for each vertex.
-
-    Raises
-    ------
-    VerificationError
-        The message names the first vertex that is wrong.
 
     Examples
     --------

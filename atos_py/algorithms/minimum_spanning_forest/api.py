@@ -76,15 +76,10 @@ def minimum_spanning_forest(
         Loops are ignored, and of parallel edges the lightest counts.
     {launch_options}
 
-    Returns
-    -------
-    SpanningForestResult
-
     Raises
     ------
     InvalidArgumentError
         If some edge lacks its reverse, or weighs another than it.
-    {launch_errors}
 
     References
     ----------

@@ -126,10 +126,6 @@ def pagerank(
         Of the queue; by default enough in any case.
     {launch_options}
 
-    Returns
-    -------
-    PageRankResult
-
     Raises
     ------
     InvalidArgumentError
@@ -138,7 +134,6 @@ def pagerank(
         If `each_round` is given, and vertices gather, which has a function between rounds of its own.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
-    {launch_errors}
 
     Notes
     -----

@@ -125,10 +125,6 @@ def sssp(
     {launch_options}
         With ``barrier=True`` a bucket is worked off before the next one opens.
 
-    Returns
-    -------
-    SSSPResult
-
     Raises
     ------
     InvalidArgumentError
@@ -136,7 +132,6 @@ def sssp(
         that a path may be longer than an int64 can tell.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
-    {launch_errors}
 
     Notes
     -----
