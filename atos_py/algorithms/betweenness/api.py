@@ -146,8 +146,6 @@ def betweenness(
     ------
     InvalidArgumentError
         If there is no such vertex, or no source.
-    DeviceMemoryError
-        If the arrays of the workers do not fit the memory of the device.
 
     Notes
     -----
