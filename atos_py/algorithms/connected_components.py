@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +17,15 @@ from ..graph.host_partition import HostPartition
 from ..graph.partition import Partition
 from ..operators.connect import ALL_EDGES, AT, NOTES, choose_largest, connect, sampled_edges
 from ..operators.row_map import row_queue
-from ..runtime.launch_options import LaunchOptions
+from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.stats import LaunchStats
-from ..support.host_memory import host_memory_for
 from .arguments import ends_of, per_vertex, rows_on_host
 from .components_over_devices import components_over
 from .components_over_hosts import components_over_hosts
-from .frame import algorithm
+from .frame import algorithm, verifier
 from .kept_launches import take_queue
 from .launch_sequence import LaunchSequence
-from .registry import Algorithm, register
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
+from .registry import register
 
 __all__ = [
     "ComponentsResult",
@@ -74,22 +70,7 @@ def connected_components(
     ----------
     graph : Graph, Partition or HostPartition
         If it is directed, the components are its weak ones. Over the parts of a graph the labels are a `PartitionedArray`.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `fetch_size`, `num_blocks`, `num_threads`, ... The launch has rounds, so
-        `barrier` is True. `timeout` is for the whole call, which keeps nothing then.
-
-    Returns
-    -------
-    ComponentsResult
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such worker.
-    LaunchConfigError
-        If `barrier` is False, or `each_round` is given.
+    {launch_options}
 
     See Also
     --------
@@ -148,7 +129,7 @@ def _smallest_kernel(indptr: Any, indices: Any, smallest: Any, stack: Any) -> No
                         depth += 1
 
 
-@host_memory_for("atos.verify_connected_components")
+@verifier
 def verify_connected_components(graph: Graph, label: Any, num_components: int | None = None) -> None:
     """Prove that labels are the smallest vertex of each vertex's component.
 
@@ -164,11 +145,6 @@ def verify_connected_components(graph: Graph, label: Any, num_components: int | 
         The labels, of any integer type; one for each vertex.
     num_components : int, optional
         How many components there are said to be.
-
-    Raises
-    ------
-    VerificationError
-        Something is wrong. The message names the first edge or vertex that is.
 
     Examples
     --------
@@ -208,15 +184,13 @@ def describe_components(result: ComponentsResult) -> dict[str, Any]:
 
 
 register(
-    Algorithm(
-        run=connected_components,
-        verify=lambda graph, result, _: verify_connected_components(graph, result.label, result.num_components),
-        describe=describe_components,
-        arrays=lambda result: {"label": result.label},
-        help="find which vertices are joined by paths",
-        description="""\
+    run=connected_components,
+    verify=lambda graph, result, _: verify_connected_components(graph, result.label, result.num_components),
+    describe=describe_components,
+    arrays=lambda result: {"label": result.label},
+    help="find which vertices are joined by paths",
+    description="""\
 Finds the connected components of a graph, the weak ones if it is directed, by a union-find of tasks (Afforest, ECL-CC). The
 label of a vertex is the smallest vertex of its component. A serial search proves the labels right.""",
-        examples=("rmat:16:16 --out label.npy", "road:1000:0.62 --worker warp"),
-    )
+    examples=("rmat:16:16 --out label.npy", "road:1000:0.62 --worker warp"),
 )

@@ -7,7 +7,7 @@ Batagelj and Zaversnik, "An O(m) algorithm for cores decomposition of networks",
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +20,15 @@ from ..graph.graph_arrays import check_graph
 from ..operators.peeling import SCRATCH, list_ranges, make_peeling, open_next_level, remove_row, scan
 from ..operators.ranges import range_items
 from ..operators.vertex_map import vertex_map
-from ..runtime.launch_options import LaunchOptions
+from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from .arguments import first_of, per_vertex, rows_on_host
-from .frame import algorithm
+from .frame import algorithm, verifier
 from .launch_sequence import LaunchSequence
-from .registry import Algorithm, register
+from .registry import register
 from .undirected import degrees_without_loops, undirected
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["CoreResult", "core_number", "find_serial_cores", "verify_core_number"]
 
@@ -81,22 +78,7 @@ def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Un
         If every edge has its reverse, it is undirected, and the degree of a vertex is the number of its edges; otherwise the
         degree is that of edges in and out, as in networkx, and a symmetric copy is made for that. Parallel edges count each.
         Loops do not count; networkx refuses them.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `fetch_size`, `num_blocks`, `num_threads`, ... The launch has rounds, so
-        `barrier` is True. `timeout` is for the whole call, which keeps nothing then.
-
-    Returns
-    -------
-    CoreResult
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such worker.
-    LaunchConfigError
-        If `barrier` is False, or `each_round` is given.
+    {launch_options}
 
     See Also
     --------
@@ -125,8 +107,7 @@ def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Un
         launches.over_vertices(list_vertex, n, p.lists)
         launches.launch(items, tasks, rows, p, overrides=rounds)
 
-    launches.compile_ahead((rows.indptr.dtype, p.degree.dtype), launch_all)
-    launch_all(launches)
+    launches.launch_planned((rows.indptr.dtype, p.degree.dtype), launch_all)
     return CoreResult(core, launches.total(scan.name))
 
 
@@ -166,7 +147,7 @@ def find_serial_cores(graph: Graph) -> NDArray[np.int64]:
     return core
 
 
-@host_memory_for("atos.verify_core_number")
+@verifier
 def verify_core_number(graph: Graph, core: Any) -> None:
     """Prove that `core` has the core number of each vertex.
 
@@ -180,11 +161,6 @@ def verify_core_number(graph: Graph, core: Any) -> None:
         Directed or not, as for `core_number`.
     core : array
         The core numbers, of any integer type; one for each vertex.
-
-    Raises
-    ------
-    VerificationError
-        Some are wrong. The message names the first vertex.
 
     Examples
     --------
@@ -202,16 +178,14 @@ def verify_core_number(graph: Graph, core: Any) -> None:
 
 
 register(
-    Algorithm(
-        run=core_number,
-        verify=lambda graph, result, _: verify_core_number(graph, result.core),
-        describe=lambda result: {"largest": result.max_core},
-        arrays=lambda result: {"core": result.core},
-        help="find the core number of each vertex",
-        description="""\
+    run=core_number,
+    verify=lambda graph, result, _: verify_core_number(graph, result.core),
+    describe=lambda result: {"largest": result.max_core},
+    arrays=lambda result: {"core": result.core},
+    help="find the core number of each vertex",
+    description="""\
 Finds the core number of each vertex: the largest k such that it is in a part of the graph in which each vertex has at least k
 edges to others of it. All levels are peeled in one launch with rounds (Kabir and Madduri 2017). A serial algorithm of another
 kind checks them. The degree in a graph with edges in one direction only is that of edges in and out.""",
-        examples=("rmat:16:16 --out core.npy", "road:1000:0.62 --worker warp"),
-    )
+    examples=("rmat:16:16 --out core.npy", "road:1000:0.62 --worker warp"),
 )

@@ -16,8 +16,9 @@ from ..graph.partition import Partition
 from ..runtime.stats import DeviceStats, LaunchStats
 from ..support.host_memory import host_memory_for
 from .arguments import check_call
+from .docstrings import document_algorithm, document_verifier
 
-__all__ = ["algorithm"]
+__all__ = ["algorithm", "verifier"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -27,7 +28,7 @@ def algorithm(*, rounds: bool = False, over_devices: bool = False) -> Callable[[
 
     ``function(graph, ..., *, worker=None, **launch_options)`` is called only with a graph, a worker and options that there are,
     and returns a dataclass. Arrays of that are then of the library that the graph's arrays came from. Too little memory on the
-    host is a `DeviceMemoryError` that names the algorithm.
+    host is a `DeviceMemoryError` that names the algorithm. Its docstring is completed (`docstrings`).
 
     Parameters
     ----------
@@ -40,6 +41,8 @@ def algorithm(*, rounds: bool = False, over_devices: bool = False) -> Callable[[
     """
 
     def decorate(function: _F) -> _F:
+        document_algorithm(function, rounds)
+
         @host_memory_for(f"atos.{function.__name__}")
         @functools.wraps(function)
         def call(graph: Any, *args: Any, **options: Any) -> Any:
@@ -54,6 +57,12 @@ def algorithm(*, rounds: bool = False, over_devices: bool = False) -> Callable[[
         return cast(_F, call)
 
     return decorate
+
+
+def verifier(function: _F) -> _F:
+    """Make a function that proves a result one that users call: short memory names it, and its docstring is completed."""
+    document_verifier(function)
+    return cast(_F, host_memory_for(f"atos.{function.__name__}")(function))
 
 
 def _in_library(result: Any, library: str) -> Any:

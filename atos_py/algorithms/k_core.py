@@ -9,7 +9,7 @@ Source: Batagelj and Zaversnik, "An O(m) algorithm for cores decomposition of ne
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,20 +21,16 @@ from ..operators.edge_map import THREAD_MAX_DEGREE, push
 from ..operators.peeling import REMOVED
 from ..operators.ranges import mixed_item_dtype, mixed_ranges
 from ..operators.vertex_map import vertex_map
-from ..runtime.launch_options import LaunchOptions
+from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.queue import Queue
-from ..support.host_memory import host_memory_for
 from ..support.validation import check_int
 from .arguments import first_of, per_vertex
 from .core_number import find_serial_cores
-from .frame import algorithm
+from .frame import algorithm, verifier
 from .launch_sequence import LaunchSequence
-from .registry import Algorithm, Option, register
+from .registry import Option, register
 from .undirected import degrees_without_loops, undirected
 from .vertex_set import VertexSetResult, describe_set
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["k_core", "verify_k_core"]
 
@@ -74,20 +70,12 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
         As for `core_number`: directed or not, parallel edges count each, and loops do not.
     k : int
         The degree, at least 0.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ... `timeout` is for the
-        whole call, which keeps nothing then.
-
-    Returns
-    -------
-    VertexSetResult
+    {launch_options}
 
     Raises
     ------
     InvalidArgumentError
-        If `k` is negative, or there is no such worker.
+        If `k` is negative.
 
     See Also
     --------
@@ -109,12 +97,11 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
         launches.launch(items, leave, rows.indptr, rows.indices, THREAD_MAX_DEGREE[device.kind], least, degree)
         launches.over_vertices(mark_rest, n, least, degree, members)
 
-    launches.compile_ahead((rows.indptr.dtype, degree.dtype), launch_all)
-    launch_all(launches)
+    launches.launch_planned((rows.indptr.dtype, degree.dtype), launch_all)
     return VertexSetResult(members, launches.total(leave.name))
 
 
-@host_memory_for("atos.verify_k_core")
+@verifier
 def verify_k_core(graph: Graph, k: int, members: Any) -> None:
     """Prove that `members` marks the vertices of the k-core.
 
@@ -129,11 +116,6 @@ def verify_k_core(graph: Graph, k: int, members: Any) -> None:
         The degree that `k_core` was given.
     members : array of bool
         One for each vertex.
-
-    Raises
-    ------
-    VerificationError
-        The message names the first vertex that is wrong.
 
     Examples
     --------
@@ -152,17 +134,15 @@ def verify_k_core(graph: Graph, k: int, members: Any) -> None:
 
 
 register(
-    Algorithm(
-        run=k_core,
-        verify=lambda graph, result, options: verify_k_core(graph, options["k"], result.members),
-        describe=describe_set,
-        arrays=lambda result: {"members": result.members},
-        help="find the k-core of a graph",
-        description="""\
+    run=k_core,
+    verify=lambda graph, result, options: verify_k_core(graph, options["k"], result.members),
+    describe=describe_set,
+    arrays=lambda result: {"members": result.members},
+    help="find the k-core of a graph",
+    description="""\
 Finds the largest part of the graph in which each vertex has at least k edges to others of it, by peeling off what has fewer. A
 serial algorithm checks it.""",
-        examples=("rmat:16:16 --k 10 --out members.npy",),
-        options={"k": Option("the degree within the core", int)},
-        defaults={"k": 2},
-    )
+    examples=("rmat:16:16 --k 10 --out members.npy",),
+    options={"k": Option("the degree within the core", int)},
+    defaults={"k": 2},
 )

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from .kept_launches import KeptQueue
 
 __all__ = ["LaunchSequence"]
 
+_T = TypeVar("_T")
 _WATCHING = {"timeout", "trace", "progress"}
 _NOTHING: LaunchOptions = {}
 _SOON = 1e-9  # seconds
@@ -203,6 +204,11 @@ class LaunchSequence:
         plan(recorder)
         compile_ahead(list(recorder.programs))
         _compiled.add(key)
+
+    def launch_planned(self, variant: Hashable, plan: Callable[[LaunchSequence], _T]) -> _T:
+        """Make the launches of a plan with tasks compiled ahead (`compile_ahead`), and return what the plan returns."""
+        self.compile_ahead(variant, plan)
+        return plan(self)
 
     def prepare(self, task: Task, *args: Any, worker: str = "cta") -> None:
         """Have a task compiled that this call did without and a later one may need, by a launch of nothing that is not counted.

@@ -17,7 +17,7 @@ average", SPAA 2012.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,19 +31,15 @@ from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..operators.ranges import mixed_item_dtype, mixed_range_bounds, mixed_ranges
 from ..operators.vertex_map import vertex_map
-from ..runtime.launch_options import LaunchOptions
+from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.queue import Queue
-from ..support.host_memory import host_memory_for
 from ..support.splitmix64 import splitmix64
 from ..support.validation import as_host_array
 from .arguments import check_sources, hash_of_seed, per_vertex, rows_on_host
-from .frame import algorithm
+from .frame import algorithm, verifier
 from .launch_sequence import LaunchSequence
-from .registry import SEED, Algorithm, register
+from .registry import SEED, register
 from .vertex_set import VertexSetResult, describe_set
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["decide", "maximal_independent_set", "verify_maximal_independent_set"]
 
@@ -167,20 +163,12 @@ def maximal_independent_set(
         Of 64 bits. Decides the order of vertices of about the same degree.
     include : array of int, optional
         Vertices that have to be in the set, no two of which may be neighbors.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
-        `timeout` is for the whole call, which keeps nothing then.
-
-    Returns
-    -------
-    VertexSetResult
+    {launch_options}
 
     Raises
     ------
     InvalidArgumentError
-        If `include` names neighbors, or what is no vertex, or there is no such worker.
+        If `include` names neighbors, or what is no vertex.
 
     References
     ----------
@@ -214,8 +202,7 @@ def maximal_independent_set(
         launches.over_vertices(set_state, n, graph.indptr, average, included, state)
         launches.launch(items, decide, rows, state, base, defaults=defaults)
 
-    launches.compile_ahead((graph.indptr.dtype, included is None), launch_all)
-    launch_all(launches)
+    launches.launch_planned((graph.indptr.dtype, included is None), launch_all)
     # States are 0 or 1 now, as bool is.
     members = Array(state.pointer, state.shape, np.dtype(np.bool_), device, readonly=False, owner=state)
     if chosen is not None and not (kept := members.to_numpy()[chosen]).all():
@@ -236,7 +223,7 @@ def _set_kernel(indptr: Any, indices: Any, members: Any, first: int, end: int) -
     return -1
 
 
-@host_memory_for("atos.verify_maximal_independent_set")
+@verifier
 def verify_maximal_independent_set(graph: Graph, members: Any) -> None:
     """Prove that no two members are neighbors, and that every other vertex has a member as a neighbor.
 
@@ -246,11 +233,6 @@ def verify_maximal_independent_set(graph: Graph, members: Any) -> None:
         Taken as undirected. Loops are ignored.
     members : array of bool
         One for each vertex.
-
-    Raises
-    ------
-    VerificationError
-        The message names the first vertex that is wrong.
 
     Examples
     --------
@@ -273,16 +255,14 @@ def verify_maximal_independent_set(graph: Graph, members: Any) -> None:
 
 
 register(
-    Algorithm(
-        run=maximal_independent_set,
-        verify=lambda graph, result, _: verify_maximal_independent_set(graph, result.members),
-        describe=describe_set,
-        arrays=lambda result: {"members": result.members},
-        help="find a maximal independent set",
-        description="""\
+    run=maximal_independent_set,
+    verify=lambda graph, result, _: verify_maximal_independent_set(graph, result.members),
+    describe=describe_set,
+    arrays=lambda result: {"members": result.members},
+    help="find a maximal independent set",
+    description="""\
 Finds vertices of which no two are neighbors, and to which none can be added (Burtscher et al. 2018), by preference of small
 degree. A pass over all edges proves both. The set depends on the seed alone. Edges are taken as undirected.""",
-        examples=("rmat:16:16 --out members.npy", "road:1000:0.62 --seed 7"),
-        options={"seed": SEED},
-    )
+    examples=("rmat:16:16 --out members.npy", "road:1000:0.62 --seed 7"),
+    options={"seed": SEED},
 )

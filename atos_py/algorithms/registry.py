@@ -10,13 +10,15 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ParamSpec
 
 from ..arrays.array import Array
 from ..errors import InvalidArgumentError
 from ..graph.graph import Graph
 
 __all__ = ["SEED", "Algorithm", "Option", "find_algorithms", "pick_options", "register"]
+
+_P = ParamSpec("_P")
 
 
 @dataclass(frozen=True)
@@ -107,17 +109,20 @@ def pick_options(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: options[name] for name in names if name in options}
 
 
-def register(algorithm: Algorithm) -> None:
-    """Add an algorithm; its module calls this once, when it is imported.
+def _registers(make: Callable[_P, Algorithm]) -> Callable[_P, None]:
+    """Return a function that makes an algorithm and adds it, with the parameters, and their types, of that which makes it."""
 
-    Raises
-    ------
-    InvalidArgumentError
-        If another algorithm has the name.
-    """
-    if algorithm.name in _registered:
-        raise InvalidArgumentError(f"an algorithm named {algorithm.name!r} is registered already: give this one another name")
-    _registered[algorithm.name] = algorithm
+    def register(*args: _P.args, **attributes: _P.kwargs) -> None:
+        made = make(*args, **attributes)
+        if made.name in _registered:
+            raise InvalidArgumentError(f"an algorithm named {made.name!r} is registered already: give this one another name")
+        _registered[made.name] = made
+
+    return register
+
+
+#: Adds an algorithm by the attributes of its `Algorithm`; its module calls this once, when it is imported.
+register = _registers(Algorithm)
 
 
 def find_algorithms() -> dict[str, Algorithm]:

@@ -10,7 +10,7 @@ Source: Meyer and Sanders, "Delta-stepping: a parallelizable shortest path algor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,22 +22,18 @@ from ..compile.task import task
 from ..errors import InvalidArgumentError, VerificationError
 from ..graph.csr import CSR
 from ..graph.graph import Graph
-from ..runtime.launch_options import LaunchOptions
+from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
-from ..support.host_memory import host_memory_for
 from ..support.validation import as_host_array, check_bool
 from .arguments import check_cutoff, check_sources, rows_on_host
 from .bfs.entry import CUTOFF, SOURCES
-from .frame import algorithm
+from .frame import algorithm, verifier
 from .launch_sequence import LaunchSequence
-from .registry import Algorithm, Option, pick_options, register
+from .registry import Option, pick_options, register
 from .sssp.distances import BUCKETS, distance_dtype, distance_limit, suit_delta, unreached_of
 from .sssp.tasks import weight_of
 from .sssp.verify import verify_sssp
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["ShortestPathLengthsResult", "shortest_path_lengths", "verify_shortest_path_lengths"]
 
@@ -112,20 +108,12 @@ def shortest_path_lengths(
         Whether to add up the weights of edges, which must be at least 0, rather than count edges.
     cutoff : float, optional
         The largest distance that is wanted, inclusive: what is farther away counts as not reached.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
-        `timeout` is for the whole call, which keeps nothing then.
-
-    Returns
-    -------
-    ShortestPathLengthsResult
+    {launch_options}
 
     Raises
     ------
     InvalidArgumentError
-        If there is no such vertex or worker, the graph has no weights to add up, one of them is negative or NaN, the cutoff is
+        If there is no such vertex, the graph has no weights to add up, one of them is negative or NaN, the cutoff is
         NaN, or integer weights are so large that a path may be longer than an int64 can tell.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
@@ -173,7 +161,7 @@ def _weighted(graph: Any, weighted: bool) -> Any:
     return graph
 
 
-@host_memory_for("atos.verify_shortest_path_lengths")
+@verifier
 def verify_shortest_path_lengths(
     graph: Graph | CSR, sources: ArrayLike, distance: Any, *, weighted: bool = False, cutoff: float | None = None
 ) -> None:
@@ -222,24 +210,22 @@ def _describe(result: ShortestPathLengthsResult) -> dict[str, Any]:
 
 
 register(
-    Algorithm(
-        run=shortest_path_lengths,
-        verify=lambda graph, result, options: verify_shortest_path_lengths(
-            graph, options["sources"], result.distance, **pick_options(options, "weighted", "cutoff")
-        ),
-        describe=_describe,
-        arrays=lambda result: {"distance": result.distance},
-        help="find shortest distances from many sources at once",
-        description="""\
+    run=shortest_path_lengths,
+    verify=lambda graph, result, options: verify_shortest_path_lengths(
+        graph, options["sources"], result.distance, **pick_options(options, "weighted", "cutoff")
+    ),
+    describe=_describe,
+    arrays=lambda result: {"distance": result.distance},
+    help="find shortest distances from many sources at once",
+    description="""\
 Finds how far each vertex is from each of several sources, in one launch: by edges, or along weights of at least 0. Each row is
 verified as the result of one search.""",
-        examples=("rmat:12:16 --sources 0,5,9 --out distance.npy", "roads.gr.gz --sources 0,70000 --weighted"),
-        options={
-            "sources": SOURCES,
-            "weighted": Option("use the weights of the edges", convert=None),
-            "cutoff": CUTOFF,
-        },
-        weighted=True,
-        defaults={"sources": [0]},
-    )
+    examples=("rmat:12:16 --sources 0,5,9 --out distance.npy", "roads.gr.gz --sources 0,70000 --weighted"),
+    options={
+        "sources": SOURCES,
+        "weighted": Option("use the weights of the edges", convert=None),
+        "cutoff": CUTOFF,
+    },
+    weighted=True,
+    defaults={"sources": [0]},
 )

@@ -18,7 +18,7 @@ Sources: Alabandi, Sands, Biros and Burtscher, "A high-performance strongly conn
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,17 +35,13 @@ from ..operators.ranges import range_items
 from ..operators.reductions import SCRATCH_BYTES
 from ..operators.row_map import row_map
 from ..operators.vertex_map import vertex_sums
-from ..runtime.launch_options import LaunchOptions
+from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.queue import Queue
-from ..support.host_memory import host_memory_for
 from .arguments import per_vertex, rows_on_host
 from .connected_components import ComponentsResult, check_labels, connected_components, describe_components
-from .frame import algorithm
+from .frame import algorithm, verifier
 from .launch_sequence import LaunchSequence
-from .registry import Algorithm, register
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
+from .registry import register
 
 __all__ = ["strongly_connected_components", "verify_strongly_connected_components"]
 
@@ -237,22 +233,7 @@ def strongly_connected_components(
     ----------
     graph : Graph
         If every edge has its reverse, these are its components, and are found as `connected_components` does it.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `fetch_size`, `num_blocks`, `num_threads`, ... The launch has rounds, so
-        `barrier` is True. `timeout` is for the whole call, which keeps nothing then.
-
-    Returns
-    -------
-    ComponentsResult
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such worker.
-    LaunchConfigError
-        If `barrier` is False, or `each_round` is given.
+    {launch_options}
 
     See Also
     --------
@@ -293,11 +274,10 @@ def strongly_connected_components(
         launches.launch(items, separate, *arguments, overrides=options)
         return int(launches.sums(name_by_smallest, n, keys.label, keys.smallest)[0])
 
-    launches.compile_ahead(graph.indptr.dtype, run)
-    return ComponentsResult(keys.label, run(launches), launches.total())
+    return ComponentsResult(keys.label, launches.launch_planned(graph.indptr.dtype, run), launches.total())
 
 
-@host_memory_for("atos.verify_strongly_connected_components")
+@verifier
 def verify_strongly_connected_components(graph: Graph, label: Any, num_components: int | None = None) -> None:
     """Prove that labels are the smallest vertex of each vertex's strongly connected component.
 
@@ -312,11 +292,6 @@ def verify_strongly_connected_components(graph: Graph, label: Any, num_component
         The labels, of any integer type; one for each vertex.
     num_components : int, optional
         How many components there are said to be.
-
-    Raises
-    ------
-    VerificationError
-        Something is wrong. The message names the first vertex that is.
 
     References
     ----------
@@ -339,15 +314,13 @@ def verify_strongly_connected_components(graph: Graph, label: Any, num_component
 
 
 register(
-    Algorithm(
-        run=strongly_connected_components,
-        verify=lambda graph, result, _: verify_strongly_connected_components(graph, result.label, result.num_components),
-        describe=describe_components,
-        arrays=lambda result: {"label": result.label},
-        help="find which vertices reach each other",
-        description="""\
+    run=strongly_connected_components,
+    verify=lambda graph, result, _: verify_strongly_connected_components(graph, result.label, result.num_components),
+    describe=describe_components,
+    arrays=lambda result: {"label": result.label},
+    help="find which vertices reach each other",
+    description="""\
 Finds the strongly connected components of a directed graph by smallest keys that are propagated from both ends of edges
 (ECL-SCC). The label of a vertex is the smallest vertex of its component. Tarjan's algorithm, on one core, proves it right.""",
-        examples=("web.txt.gz --out label.npy", "rmat:16:16 --worker warp"),
-    )
+    examples=("web.txt.gz --out label.npy", "rmat:16:16 --worker warp"),
 )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import os
+import typing
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from ..compile.task import Task
 from ..core.devices import Device
@@ -17,7 +18,12 @@ from ..support.validation import check_bool, check_float, check_int, check_optio
 from .experiment import MAX_FETCH_SIZE, Experiment, check_experiment, take_old_options
 from .progress import check_progress
 
-__all__ = ["LaunchConfig", "LaunchOptions", "check_launch_options"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+else:
+    Unpack = getattr(typing, "Unpack", None)  # which Python 3.10 has not, nor needs: annotations are not evaluated
+
+__all__ = ["LaunchConfig", "LaunchOptions", "Unpack", "check_launch_options"]
 
 _DEFAULT_FETCH_SIZE = {"thread": 1, "warp": 32, "cta": 128}
 _DEFAULT_THREADS = 256

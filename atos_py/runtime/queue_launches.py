@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..compile.short_traceback import as_launch
 from ..compile.task import Task
 from .launch import PreparedLaunch, launch_once
-from .launch_options import LaunchOptions
+from .launch_options import LaunchOptions, Unpack
 from .run import start
 from .stats import LaunchStats
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
-
 
 __all__ = ["QueueLaunches"]
 

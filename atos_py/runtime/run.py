@@ -26,12 +26,12 @@ from .inbox import Inbox
 from .items import as_items
 from .launch import PreparedLaunch
 from .launch_errors import LaunchedQueue
-from .launch_options import LaunchOptions
+from .launch_options import LaunchOptions, Unpack
 from .peer_queues import keys_of
 from .stats import LaunchStats
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack  # of typing from Python 3.11 on
+    from typing_extensions import Self  # of typing from Python 3.11 on
 
 __all__ = ["Run", "start"]
 

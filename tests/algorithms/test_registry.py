@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 import atos_py as atos
-from atos_py.algorithms.registry import Algorithm, Option, register
+from atos_py.algorithms.registry import Option, register
 
 
 @atos.task
@@ -54,19 +54,17 @@ def verify(graph, result, options):
 
 
 register(
-    Algorithm(
-        run=shifted,
-        verify=verify,
-        describe=lambda result: {"largest": int(result.degree.to_numpy().max())},
-        arrays=lambda result: {"degree": result.degree},
-        help="add a number to degrees",
-        description="Adds a number to the degree of every vertex.",
-        examples=("rmat:8 --shift 3",),
-        options={"shift": Option("the number", int), "wrong": Option("fail", convert=None)},
-        defaults={"shift": 2},
-        tunable=lambda graph: {"shift": (0, graph.num_vertices)},
-        paper={"Degrees": {"shift": 1}},
-    )
+    run=shifted,
+    verify=verify,
+    describe=lambda result: {"largest": int(result.degree.to_numpy().max())},
+    arrays=lambda result: {"degree": result.degree},
+    help="add a number to degrees",
+    description="Adds a number to the degree of every vertex.",
+    examples=("rmat:8 --shift 3",),
+    options={"shift": Option("the number", int), "wrong": Option("fail", convert=None)},
+    defaults={"shift": 2},
+    tunable=lambda graph: {"shift": (0, graph.num_vertices)},
+    paper={"Degrees": {"shift": 1}},
 )
 '''
 
@@ -136,7 +134,7 @@ class TestOneModuleIsEnough:
 
     def test_no_name_is_given_twice(self, toy):
         with pytest.raises(atos.InvalidArgumentError, match="an algorithm named 'shifted' is registered already"):
-            register(toy)
+            register(**vars(toy))
 
 
 class TestEntries:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,22 +19,18 @@ from ...graph.graph_arrays import check_graph
 from ...operators.edge_map import THREAD_MAX_DEGREE
 from ...operators.ranges import range_items
 from ...operators.vertex_map import vertex_map
-from ...runtime.launch_options import LaunchOptions
+from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
-from ...support.host_memory import host_memory_for
 from ...support.splitmix64 import splitmix64
 from ...support.validation import as_host_array, check_bool, check_int
 from ..arguments import check_sources, hash_of_seed, per_vertex, rows_on_host
 from ..bfs.entry import SOURCES
-from ..frame import algorithm
+from ..frame import algorithm, verifier
 from ..launch_sequence import LaunchSequence
-from ..registry import SEED, Algorithm, pick_options, register
+from ..registry import SEED, pick_options, register
 from .path_counts import count_paths, forget_paths, listed_rows, make_path_counts
 from .workspace import share_of_memory
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["BetweennessResult", "betweenness", "verify_betweenness"]
 
@@ -142,22 +138,14 @@ def betweenness(
         Whether to divide by the number of pairs. Otherwise, a pair of an undirected graph counts once.
     seed : int
         Of 64 bits. Decides which sources are chosen, the same ones on every machine.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta". A worker works on one source at a time.
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`. Every worker of `num_blocks` blocks takes 28 bytes for each vertex; by default there are so
-        many blocks that all workers together take at most 8 GiB. `timeout` is for the whole call, which keeps nothing then.
-
-    Returns
-    -------
-    BetweennessResult
+    {launch_options}
+        A worker works on one source at a time. Every worker of `num_blocks` blocks takes 28 bytes for each vertex; by default
+        there are so many blocks that all workers together take at most 8 GiB.
 
     Raises
     ------
     InvalidArgumentError
-        If there is no such vertex or worker, or no source.
-    DeviceMemoryError
-        If the arrays of the workers do not fit the memory of the device.
+        If there is no such vertex, or no source.
 
     Notes
     -----
@@ -248,7 +236,7 @@ def _paths_kernel(
         found += behind
 
 
-@host_memory_for("atos.verify_betweenness")
+@verifier
 def verify_betweenness(
     graph: Graph, centrality: Any, sources: ArrayLike | None = None, *, normalized: bool = True, seed: int = 0
 ) -> None:
@@ -313,19 +301,17 @@ def _describe(result: BetweennessResult) -> dict[str, Any]:
 
 
 register(
-    Algorithm(
-        run=betweenness,
-        verify=lambda graph, result, options: verify_betweenness(
-            graph, result.centrality, **pick_options(options, "sources", "normalized", "seed")
-        ),
-        describe=_describe,
-        arrays=lambda result: {"centrality": result.centrality},
-        help="find on how many shortest paths vertices lie",
-        description="""\
+    run=betweenness,
+    verify=lambda graph, result, options: verify_betweenness(
+        graph, result.centrality, **pick_options(options, "sources", "normalized", "seed")
+    ),
+    describe=_describe,
+    arrays=lambda result: {"centrality": result.centrality},
+    help="find on how many shortest paths vertices lie",
+    description="""\
 Finds the part of all shortest paths, by edges, that leads through each vertex, or an estimate from the paths that begin at some
 vertices (Brandes 2001). The command takes 32 of them unless told otherwise. A serial implementation checks the result.""",
-        examples=("rmat:8:8 --out centrality.npy", "rmat:16:16 --sources 64"),
-        options={"sources": SOURCES, "seed": SEED},
-        defaults={"sources": 32},
-    )
+    examples=("rmat:8:8 --out centrality.npy", "rmat:16:16 --sources 64"),
+    options={"sources": SOURCES, "seed": SEED},
+    defaults={"sources": 32},
 )

@@ -19,12 +19,9 @@ what a search reads at random, also for those who do not ask for parents.
 Source: Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithms 1 and 2.
 """
 
-from ..registry import register
+from . import entry  # noqa: F401 - registers the algorithm
 from .api import DIRECTIONS, BFSResult, bfs
-from .entry import ENTRY
 from .tasks import UNREACHED, assign_parents, degree, visit
 from .verify import verify_bfs
 
 __all__ = ["DIRECTIONS", "UNREACHED", "BFSResult", "assign_parents", "bfs", "degree", "verify_bfs", "visit"]
-
-register(ENTRY)

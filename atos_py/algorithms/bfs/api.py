@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from ...graph.graph import Graph
 from ...graph.host_partition import HostPartition
 from ...graph.partition import Partition
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
-from ...runtime.launch_options import LaunchOptions
+from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.deprecation import warn_deprecated
@@ -33,9 +33,6 @@ from .over_devices import bfs_over
 from .over_hosts import bfs_over_hosts
 from .pushed_levels import search_by_pushed_levels
 from .tasks import UNREACHED, assign_parents, pays_to_follow, visit, visit_along, visit_within
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["DIRECTIONS", "SCHEDULE", "BFSResult", "bfs", "choose_direction", "find_depths", "pushes_by_level", "zero_at"]
 
@@ -135,22 +132,14 @@ def bfs(
         choose a worker or a schedule, or give a target. Otherwise every vertex is taken as soon as a worker is free.
     parents : bool
         Whether to find a tree of shortest paths too; that takes another pass over the edges.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
     capacity : int, optional
         Of the queue; by default room for every vertex twice.
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
-        `timeout` is for the whole call, which keeps nothing then.
-
-    Returns
-    -------
-    BFSResult
+    {launch_options}
 
     Raises
     ------
     InvalidArgumentError
-        If there is no such vertex, worker or direction, the cutoff is NaN, or the direction is 'auto' and some edge lacks its
+        If there is no such vertex or direction, the cutoff is NaN, or the direction is 'auto' and some edge lacks its
         reverse.
     LaunchConfigError
         If `each_round` is given, and the direction is 'auto', which has a function between rounds of its own.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ...graph.graph import Graph
-from ..registry import Algorithm, Option, pick_options
+from ..registry import Option, pick_options, register
 from .api import DIRECTIONS, BFSResult, bfs
 from .pushed_levels import try_first
 from .tasks import visit
 from .verify import verify_bfs
 
-__all__ = ["CUTOFF", "ENTRY", "SOURCES", "TARGET"]
+__all__ = ["CUTOFF", "SOURCES", "TARGET"]
 
 
 def _number_of(word: str) -> int | float:
@@ -40,7 +40,7 @@ def _list_directions(graph: Graph) -> dict[str, tuple[Any, ...]]:
     return {"direction": DIRECTIONS} if graph.is_symmetric() else {}
 
 
-ENTRY = Algorithm(
+register(
     run=bfs,
     verify=lambda graph, result, options: verify_bfs(
         graph, options["source"], result.depth, result.parent, **pick_options(options, "target", "cutoff")

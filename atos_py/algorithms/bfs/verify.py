@@ -11,8 +11,8 @@ from ...compile.host_kernels import compile_kernel, even_rows, first_found, para
 from ...errors import VerificationError
 from ...graph.csr import CSR
 from ...graph.graph import Graph
-from ...support.host_memory import host_memory_for
 from ..arguments import check_cutoff, check_sources, check_target, ends_of, first_of, largest_whole, per_vertex, rows_on_host
+from ..frame import verifier
 
 __all__ = ["verify_bfs"]
 
@@ -55,7 +55,7 @@ def _tree_kernel(
                 has_edge[v] = 1
 
 
-@host_memory_for("atos.verify_bfs")
+@verifier
 def verify_bfs(
     graph: Graph | CSR,
     sources: ArrayLike,

@@ -19,12 +19,9 @@ Jones and Plassmann, "A parallel graph coloring heuristic", SIAM Journal on Scie
 Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithms 5 and 6 and section 6.4.
 """
 
-from ..registry import register
+from . import entry  # noqa: F401 - registers the algorithm
 from .api import ORDERS, ColoringResult, color
-from .entry import ENTRY
 from .tasks import assign, check
 from .verify import verify_coloring
 
 __all__ = ["ORDERS", "ColoringResult", "assign", "check", "color", "verify_coloring"]
-
-register(ENTRY)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ...graph.graph import Graph
 from ...graph.kept import kept
 from ...operators.ranges import mixed_item_dtype, mixed_ranges, range_items
 from ...operators.vertex_map import vertex_map, vertex_max
-from ...runtime.launch_options import LaunchOptions
+from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.validation import check_int
@@ -23,9 +23,6 @@ from ..launch_sequence import LaunchSequence
 from .order import ORDERS, find_hubs, sort_by_turn
 from .ranges import assign_range, check_range
 from .tasks import LAST, UNCOLORED, ColoringParams, assign, check, vertex_at
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["ORDERS", "ColoringResult", "color"]
 
@@ -100,10 +97,9 @@ def color(
         How often a vertex looks again, at most, at a neighbor that comes before it and is not colored yet. Waiting avoids
         clashes if vertices are begun in order, so with `fetch_size=1`. By default 1,024, or 4,096 by degree, for the CTAs that
         are chosen by default, otherwise 0.
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ... By default
-        `barrier=True` where CTAs take the large vertices and the graph has 16 million edges or more, except with
-        `order="degree"`. `timeout` is for the whole call, which keeps nothing then.
+    {launch_options}
+        By default `barrier=True` where CTAs take the large vertices and the graph has 16 million edges or more, except with
+        `order="degree"`.
 
     Returns
     -------
@@ -116,7 +112,7 @@ def color(
     Raises
     ------
     InvalidArgumentError
-        If there is no such order or worker, or a number is too small.
+        If there is no such order, or a number is too small.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from ..registry import Algorithm, Option
+from ..registry import Option, register
 from .api import color
 from .verify import verify_coloring
 
-__all__ = ["ENTRY"]
-
-
-ENTRY = Algorithm(
+register(
     run=color,
     launch_defaults=False,
     verify=lambda graph, result, _: verify_coloring(graph, result.colors),

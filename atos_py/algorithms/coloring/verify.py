@@ -10,8 +10,8 @@ from ...compile.host_kernels import first_found, parallel_map, ranges
 from ...errors import VerificationError
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
-from ...support.host_memory import host_memory_for
 from ..arguments import ends_of, per_vertex, rows_on_host
+from ..frame import verifier
 
 __all__ = ["verify_coloring"]
 
@@ -27,7 +27,7 @@ def _clash_kernel(indptr: Any, indices: Any, colors: Any, first: int, end: int) 
     return -1
 
 
-@host_memory_for("atos.verify_coloring")
+@verifier
 def verify_coloring(graph: Graph, colors: Any) -> None:
     """Prove that `colors` is a coloring: every edge but loops joins different colors, none larger than the largest degree.
 
@@ -38,11 +38,6 @@ def verify_coloring(graph: Graph, colors: Any) -> None:
         its reverse.
     colors : array
         The colors, of any integer type; one for each vertex.
-
-    Raises
-    ------
-    VerificationError
-        It is none. The message names the first edge or vertex that is wrong.
 
     Examples
     --------

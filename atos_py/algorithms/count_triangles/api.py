@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +19,16 @@ from ...graph.graph_arrays import check_graph
 from ...operators.ranges import range_items, split_range
 from ...operators.scratch_table import add_to_count, fill_table, find_slot, table_bits
 from ...operators.vertex_map import vertex_map
-from ...runtime.launch_options import LaunchOptions
+from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
-from ...support.host_memory import host_memory_for
 from ...support.validation import check_int
 from ..arguments import first_of, per_vertex, rows_on_host
-from ..frame import algorithm
+from ..frame import algorithm, verifier
 from ..launch_sequence import LaunchSequence
-from ..registry import Algorithm, register
+from ..registry import register
 from .orientation import Oriented, comes_before, is_in_row, range_size
 from .oriented_rows import divide_rows, oriented_rows
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["TriangleResult", "count_in_rows", "count_triangles", "verify_triangles"]
 
@@ -171,21 +167,8 @@ def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options
     graph : Graph
         Taken as undirected, as `Graph.to_symmetric` makes it. Loops are ignored, and parallel edges are one. If neighbors are
         not in ascending order, they are sorted first. What depends on the graph alone is kept for the next call.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ... `shared_memory`, at
-        least 64 bytes, is for a table of 8 bytes for each vertex of a row; longer rows take more passes. `timeout` is for the
-        whole call, which keeps nothing then.
-
-    Returns
-    -------
-    TriangleResult
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such worker, or `shared_memory` is out of its range.
+    {launch_options}
+        `shared_memory`, at least 64 bytes, is for a table of 8 bytes for each vertex of a row; longer rows take more passes.
 
     References
     ----------
@@ -254,7 +237,7 @@ def find_host_triangles(graph: Graph) -> tuple[NDArray[np.int64], NDArray[np.int
     return counts.sum(axis=0)[rank], neighbors[rank]
 
 
-@host_memory_for("atos.verify_triangles")
+@verifier
 def verify_triangles(graph: Graph, triangles: Any, total: int | None = None, clustering: Any = None) -> None:
     """Prove that `triangles` has the number of triangles that each vertex is in, and, if given, the other results.
 
@@ -271,11 +254,6 @@ def verify_triangles(graph: Graph, triangles: Any, total: int | None = None, clu
         The triangles of the graph.
     clustering : array of float, optional
         The clustering coefficients.
-
-    Raises
-    ------
-    VerificationError
-        Something is wrong. The message names the first vertex.
 
     Examples
     --------
@@ -302,16 +280,14 @@ def verify_triangles(graph: Graph, triangles: Any, total: int | None = None, clu
 
 
 register(
-    Algorithm(
-        run=count_triangles,
-        verify=lambda graph, result, _: verify_triangles(graph, result.triangles, result.total, result.clustering),
-        describe=lambda result: {"triangles": result.total},
-        arrays=lambda result: {"triangles": result.triangles, "clustering": result.clustering},
-        help="count triangles, and find clustering coefficients",
-        description="""\
+    run=count_triangles,
+    verify=lambda graph, result, _: verify_triangles(graph, result.triangles, result.total, result.clustering),
+    describe=lambda result: {"triangles": result.total},
+    arrays=lambda result: {"triangles": result.triangles, "clustering": result.clustering},
+    help="count triangles, and find clustering coefficients",
+    description="""\
 Counts the triangles that each vertex is in, and finds which part of the pairs of its neighbors are joined. Edges are oriented
 by degree, and rows intersected by hash tables (Pandey et al. 2021). To verify that, they are counted anew on the host. An edge
 without its reverse is taken as undirected.""",
-        examples=("rmat:16:16 --out triangles.npz", "road:1000:0.62"),
-    )
+    examples=("rmat:16:16 --out triangles.npz", "road:1000:0.62"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,21 +18,17 @@ from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
 from ...operators.ranges import range_items, split_range
 from ...operators.vertex_map import vertex_map
-from ...runtime.launch_options import LaunchOptions
+from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
-from ...support.host_memory import host_memory_for
 from ...support.splitmix64 import splitmix64
 from ...support.validation import check_int
 from ..arguments import first_of, hash_of_seed, per_vertex, rows_on_host
-from ..frame import algorithm
+from ..frame import algorithm, verifier
 from ..launch_sequence import LaunchSequence
-from ..registry import SEED, Algorithm, Option, register
+from ..registry import SEED, Option, register
 from .most_frequent import find_by_table, find_by_thread
 from .smallest_vertex import find_smallest, rename
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["LabelResult", "end_step", "label_propagation", "propagate", "verify_label_propagation"]
 
@@ -202,23 +198,14 @@ def label_propagation(
     seed : int
         Of 64 bits. Decides between labels that are equally frequent, and who changes first. The result is the same for a seed
         on every device, with every worker and schedule.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `fetch_size`, `num_blocks`, `num_threads`, ... The launch has rounds, so
-        `barrier` is True. `shared_memory`, at least 512 bytes, is for a table of the labels of neighbors; with
-        less, vertices of many edges take more passes. `timeout` is for the whole call, which keeps nothing then.
-
-    Returns
-    -------
-    LabelResult
+    {launch_options}
+        `shared_memory`, at least 512 bytes, is for a table of the labels of neighbors; with less, vertices of many edges take
+        more passes.
 
     Raises
     ------
     InvalidArgumentError
-        If there is no such worker, or `max_steps`, the seed or `shared_memory` is out of its range.
-    LaunchConfigError
-        If `barrier` is False, or `each_round` is given.
+        If `max_steps`, the seed or `shared_memory` is out of its range.
 
     References
     ----------
@@ -255,8 +242,7 @@ def label_propagation(
         launches.over_vertices(find_smallest, n, label, smallest)
         launches.over_vertices(rename, n, launches.totals, label, smallest)
 
-    launches.compile_ahead(graph.indptr.dtype, launch_all)
-    launch_all(launches)
+    launches.launch_planned(graph.indptr.dtype, launch_all)
     found = read_record(StepsState, state)
     stats = launches.total(propagate.name, like=launches.runs[1])
     return LabelResult(label, int(launches.totals[0]), bool(found.converged), found.steps, stats)
@@ -280,7 +266,7 @@ def _frequency_kernel(
     return -1
 
 
-@host_memory_for("atos.verify_label_propagation")
+@verifier
 def verify_label_propagation(graph: Graph, label: Any) -> None:
     """Prove that no vertex has a label that is less frequent among its neighbors than another one.
 
@@ -293,11 +279,6 @@ def verify_label_propagation(graph: Graph, label: Any) -> None:
         Taken as undirected. Loops are ignored, and parallel edges count each.
     label : array
         Of any integer type; one for each vertex.
-
-    Raises
-    ------
-    VerificationError
-        The message names the first vertex that is wrong.
 
     Examples
     --------
@@ -322,16 +303,14 @@ def verify_label_propagation(graph: Graph, label: Any) -> None:
 
 
 register(
-    Algorithm(
-        run=label_propagation,
-        verify=lambda graph, result, _: verify_label_propagation(graph, result.label),
-        describe=lambda result: {"communities": result.num_communities},
-        arrays=lambda result: {"label": result.label},
-        help="find communities by label propagation",
-        description="""\
+    run=label_propagation,
+    verify=lambda graph, result, _: verify_label_propagation(graph, result.label),
+    describe=lambda result: {"communities": result.num_communities},
+    arrays=lambda result: {"label": result.label},
+    help="find communities by label propagation",
+    description="""\
 Gives each vertex a label that is most frequent among its neighbors (Raghavan et al. 2007), in one launch with rounds. A pass
 over all edges proves that. The result depends on the seed alone. An edge without its reverse is taken as undirected.""",
-        examples=("rmat:16:16 --out label.npy", "road:1000:0.62 --seed 7"),
-        options={"seed": SEED, "max_steps": Option("steps at most", int)},
-    )
+    examples=("rmat:16:16 --out label.npy", "road:1000:0.62 --seed 7"),
+    options={"seed": SEED, "max_steps": Option("steps at most", int)},
 )

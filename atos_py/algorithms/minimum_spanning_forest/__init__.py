@@ -17,11 +17,8 @@ Which edges are found depends neither on the order of tasks nor on the device.
 Sources: Boruvka (1926); Fallin, Gonzalez, Seo and Burtscher, "A high-performance MST implementation for GPUs", SC 2023.
 """
 
-from ..registry import register
+from . import entry  # noqa: F401 - registers the algorithm
 from .api import SpanningForestResult, minimum_spanning_forest
-from .entry import ENTRY
 from .verify import verify_minimum_spanning_forest
 
 __all__ = ["SpanningForestResult", "minimum_spanning_forest", "verify_minimum_spanning_forest"]
-
-register(ENTRY)

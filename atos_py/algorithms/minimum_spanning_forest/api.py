@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,11 @@ from ...graph.symmetric_weights import has_symmetric_weights
 from ...operators.edge_map import THREAD_MAX_DEGREE
 from ...operators.reductions import SCRATCH_BYTES
 from ...operators.row_map import row_items, row_queue
-from ...runtime.launch_options import LaunchOptions
+from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.stats import LaunchStats
 from ..frame import algorithm
 from ..launch_sequence import LaunchSequence
 from .tasks import MOST_STEPS, Trees, collect_floats, collect_integers, grow
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["SpanningForestResult", "minimum_spanning_forest"]
 
@@ -77,22 +74,12 @@ def minimum_spanning_forest(
     graph : Graph
         Undirected: every edge has its reverse, of the same weight. Weights may be negative or equal; without any, each is 1.
         Loops are ignored, and of parallel edges the lightest counts.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `fetch_size`, `num_blocks`, `num_threads`, ... The launch has rounds, so
-        `barrier` is True. `timeout` is for the whole call, which keeps nothing then.
-
-    Returns
-    -------
-    SpanningForestResult
+    {launch_options}
 
     Raises
     ------
     InvalidArgumentError
-        If some edge lacks its reverse, or weighs another than it, or there is no such worker.
-    LaunchConfigError
-        If `barrier` is False, or `each_round` is given.
+        If some edge lacks its reverse, or weighs another than it.
 
     References
     ----------

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from ..registry import Algorithm
+from ..registry import register
 from .api import minimum_spanning_forest
 from .verify import verify_minimum_spanning_forest
 
-__all__ = ["ENTRY"]
-
-
-ENTRY = Algorithm(
+register(
     run=minimum_spanning_forest,
     verify=lambda graph, result, _: verify_minimum_spanning_forest(graph, result.edges, result.edge_ids, result.weight),
     describe=lambda result: {"edges": result.num_edges, "weight": result.weight},

@@ -13,9 +13,9 @@ from ...compile.host_kernels import compile_kernel, even_rows, parallel_map
 from ...errors import InvalidArgumentError, UnsupportedTypeError, VerificationError
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
-from ...support.host_memory import host_memory_for
 from ...support.validation import as_host_array
 from ..arguments import ends_of, rows_on_host
+from ..frame import verifier
 
 __all__ = ["verify_minimum_spanning_forest"]
 
@@ -66,7 +66,7 @@ def _edges_kernel(
     return -1, -1
 
 
-@host_memory_for("atos.verify_minimum_spanning_forest")
+@verifier
 def verify_minimum_spanning_forest(graph: Graph, edges: Any, edge_ids: Any, weight: float | None = None) -> None:
     """Prove that edges are a minimum spanning forest.
 
@@ -86,11 +86,6 @@ def verify_minimum_spanning_forest(graph: Graph, edges: Any, edge_ids: Any, weig
         As `minimum_spanning_forest` returns them.
     weight : number, optional
         The sum of the weights: exact if they are integers, otherwise to a relative error of 1e-9.
-
-    Raises
-    ------
-    VerificationError
-        Something is wrong. The message names the first edge that is.
 
     Examples
     --------

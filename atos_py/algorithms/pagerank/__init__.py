@@ -12,11 +12,8 @@ teleport distribution. Both have the same solution but for its scale, so ranks a
 Source: Chen et al., "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022, Algorithms 3 and 4.
 """
 
-from ..registry import register
+from . import entry  # noqa: F401 - registers the algorithm
 from .api import METHODS, PageRankResult, pagerank
-from .entry import ENTRY
 from .verify import verify_pagerank
 
 __all__ = ["METHODS", "PageRankResult", "pagerank", "verify_pagerank"]
-
-register(ENTRY)

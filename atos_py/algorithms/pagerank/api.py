@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -21,7 +21,7 @@ from ...operators.gather_rounds import GatherRanges
 from ...operators.long_rows import LongRows
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...operators.vertex_map import vertex_map, vertex_sums
-from ...runtime.launch_options import LaunchOptions
+from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.validation import as_dtype, as_host_array, check_bool, check_float
@@ -36,9 +36,6 @@ from .chebyshev_pull import chebyshev_round, find_dangling
 from .over_devices import pagerank_over
 from .over_hosts import pagerank_over_hosts
 from .residual_push import ResidualPush, push_marked, set_ranks, sweep
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["METHODS", "PageRankResult", "check_damping", "pagerank", "teleport_distribution"]
 
@@ -127,13 +124,7 @@ def pagerank(
         "thread", "warp" or "cta". By default CTAs, or warps where those suit gathering.
     capacity : int, optional
         Of the queue; by default enough in any case.
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ...
-        `timeout` is for the whole call, which keeps nothing then.
-
-    Returns
-    -------
-    PageRankResult
+    {launch_options}
 
     Raises
     ------

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...graph.graph import Graph
-from ..registry import Algorithm, Option
+from ..registry import Option, register
 from .api import METHODS, PageRankResult, pagerank
 from .verify import verify_pagerank
-
-__all__ = ["ENTRY"]
 
 _TOLERANCE = 5e-4  # that of the paper's peers
 _HIGHEST = 5
@@ -32,7 +30,7 @@ def _list_methods(graph: Graph) -> dict[str, tuple[Any, ...]]:
     return {"find": METHODS if graph.is_symmetric() else tuple(method for method in METHODS if method != "gather")}
 
 
-ENTRY = Algorithm(
+register(
     run=pagerank,
     launch_defaults=False,
     verify=_verify,

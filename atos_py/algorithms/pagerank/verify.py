@@ -11,9 +11,9 @@ from ...arrays.array import Array, to_host
 from ...compile.host_kernels import compile_kernel, even_rows, num_threads, parallel_map, ranges
 from ...errors import InvalidArgumentError, VerificationError
 from ...graph.weights import check_weights
-from ...support.host_memory import host_memory_for
 from ...support.validation import as_host_array, check_bool, check_float
 from ..arguments import rows_on_host
+from ..frame import verifier
 from .api import PageRankResult, check_damping, teleport_distribution
 
 __all__ = ["verify_pagerank"]
@@ -44,7 +44,7 @@ def _scatter_kernel(
                 result[indices[edge]] += share if weights is None else share * np.float64(weights[edge])
 
 
-@host_memory_for("atos.verify_pagerank")
+@verifier
 def verify_pagerank(
     graph: Any,
     result: Any,

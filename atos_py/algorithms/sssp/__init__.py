@@ -15,11 +15,8 @@ Source: Meyer and Sanders, "Delta-stepping: a parallelizable shortest path algor
 Task-Parallel GPU Scheduler for Graph Analytics", ICPP 2022.
 """
 
-from ..registry import register
+from . import entry  # noqa: F401 - registers the algorithm
 from .api import SSSPResult, sssp
-from .entry import ENTRY
 from .verify import verify_sssp
 
 __all__ = ["SSSPResult", "sssp", "verify_sssp"]
-
-register(ENTRY)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -16,7 +16,7 @@ from ...graph.partition import Partition
 from ...graph.weight_range import weight_range
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...runtime.buckets import check_buckets
-from ...runtime.launch_options import LaunchOptions
+from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
@@ -34,9 +34,6 @@ from .over_devices import sssp_over
 from .over_hosts import sssp_over_hosts
 from .search import find_distances
 from .tasks import assign_along_hops, assign_predecessors, count_orphans, find_hops
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["SSSPResult", "sssp"]
 
@@ -125,20 +122,13 @@ def sssp(
         Width of the buckets of distances, in the unit of the weights. Lower buckets run first: narrow ones save tasks, and wide
         ones keep more workers busy. With "auto" it follows from the mean weight and the number of edges to a vertex; on a GPU,
         where many edges leave a vertex, vertices run in the order of their arrival then, which is faster.
-    worker : {'thread', 'warp', 'cta'}, optional
-        By default "cta".
-    **launch_options : LaunchOptions
-        As for `Queue.launch_cta`: `persistent`, `barrier`, `fetch_size`, `num_blocks`, `num_threads`, ... With ``barrier=True``
-        a bucket is worked off before the next one opens. `timeout` is for the whole call, which keeps nothing then.
-
-    Returns
-    -------
-    SSSPResult
+    {launch_options}
+        With ``barrier=True`` a bucket is worked off before the next one opens.
 
     Raises
     ------
     InvalidArgumentError
-        If a weight is negative or NaN, there is no such vertex or worker, the cutoff is NaN, or integer weights are so large
+        If a weight is negative or NaN, there is no such vertex, the cutoff is NaN, or integer weights are so large
         that a path may be longer than an int64 can tell.
     QueueFullError
         If the queue has to grow, and there is no memory for that.

@@ -8,12 +8,10 @@ import numpy as np
 
 from ...graph.graph import Graph
 from ..bfs.entry import CUTOFF, TARGET
-from ..registry import Algorithm, Option, pick_options
+from ..registry import Option, pick_options, register
 from .api import SSSPResult, sssp
 from .distances import suit_delta, unreached_of
 from .verify import verify_sssp
-
-__all__ = ["ENTRY"]
 
 
 def _delta_of(word: str) -> float | str:
@@ -31,7 +29,7 @@ def _list_widths(graph: Graph) -> dict[str, tuple[Any, ...]]:
     return {} if width == "auto" else {"delta": ("auto", width / 4, width * 4)}
 
 
-ENTRY = Algorithm(
+register(
     run=sssp,
     verify=lambda graph, result, options: verify_sssp(
         graph, options["source"], result.distance, result.predecessor, **pick_options(options, "target", "cutoff")

@@ -13,9 +13,9 @@ from ...errors import InvalidArgumentError, UnsupportedTypeError, VerificationEr
 from ...graph.csr import CSR
 from ...graph.graph import Graph
 from ...graph.weight_range import refuse_negative
-from ...support.host_memory import host_memory_for
 from ...support.validation import as_host_array
 from ..arguments import check_cutoff, check_sources, check_target, ends_of, first_of, largest_whole, per_vertex, rows_on_host
+from ..frame import verifier
 
 __all__ = ["verify_sssp"]
 
@@ -100,7 +100,7 @@ def _walk_kernel(predecessor: Any, chosen: Any, state: Any) -> int:  # pragma: n
     return -1
 
 
-@host_memory_for("atos.verify_sssp")
+@verifier
 def verify_sssp(
     graph: Graph | CSR,
     sources: ArrayLike,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike, NDArray
 
@@ -17,7 +17,7 @@ from ...errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeEr
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
 from ...runtime.buckets import check_buckets
-from ...runtime.launch_options import LaunchOptions, check_launch_options
+from ...runtime.launch_options import LaunchOptions, Unpack, check_launch_options
 from ...support.validation import (
     as_host_array,
     check_bool,
@@ -31,9 +31,6 @@ from .dense import run_dense
 from .frontier import BINS, UNLIMITED
 from .runs import BUCKETS, Request, run_in_rounds, run_relaxed
 from .stats import ProgramStats
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing from Python 3.11 on
 
 __all__ = ["Program"]
 

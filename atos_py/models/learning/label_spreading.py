@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -23,7 +23,7 @@ from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
 from ...graph.strength import out_strength
 from ...graph.symmetric_weights import has_symmetric_weights
-from ...runtime.launch_options import LaunchOptions
+from ...runtime.launch_options import LaunchOptions, Unpack
 from ...support.host_memory import host_memory_for
 from ...support.validation import as_dtype, as_host_array, check_float
 from ..linalg.vectors import normalize
@@ -32,9 +32,6 @@ from .features.change_driven import fixed_point
 from .features.functions import together
 from .features.maps import Maps
 from .linear_certificate import check_distance, host_features, row_sums, unit_roundoff
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 __all__ = ["LabelSpreadingResult", "check_alpha", "label_spreading", "verify_label_spreading"]
 

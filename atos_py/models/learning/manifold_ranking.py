@@ -9,7 +9,7 @@ section 2.2, for the rankings of several features and modalities.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
 from ...graph.strength import LEAST, MOST
-from ...runtime.launch_options import LaunchOptions
+from ...runtime.launch_options import LaunchOptions, Unpack
 from ...support.host_memory import host_memory_for
 from ...support.validation import as_host_array
 from .features.change_driven import FixedPoint, fixed_point
@@ -29,9 +29,6 @@ from .features.maps import Maps
 from .label_spreading import check_alpha
 from .linear_certificate import check_distance, host_features, row_sums, unit_roundoff
 from .spmm import dense_rows
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 __all__ = ["manifold_ranking", "multimodal", "verify_manifold_ranking", "verify_multimodal"]
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -25,7 +25,7 @@ from ....errors import InvalidArgumentError, UnsupportedTypeError
 from ....graph.graph import Graph
 from ....graph.graph_arrays import check_graph
 from ....operators.ranges import range_items
-from ....runtime.launch_options import LaunchOptions
+from ....runtime.launch_options import LaunchOptions, Unpack
 from ....runtime.queue import Queue
 from ....support.host_memory import host_memory_for
 from ....support.validation import as_dtype, as_host_array, check_float, check_int
@@ -34,9 +34,6 @@ from ..features.functions import check_features, together
 from ..features.maps import Maps
 from ..linear_certificate import unit_roundoff
 from .tasks import PLACES, VERTICES_PER_ITEM, Problem, most_spread, residual_task, sweep_task
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 __all__ = ["BeliefResult", "belief_propagation", "read_potentials"]
 

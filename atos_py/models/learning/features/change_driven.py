@@ -22,7 +22,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -33,15 +33,12 @@ from ....errors import InvalidArgumentError, UnsupportedTypeError
 from ....graph.graph import Graph
 from ....graph.graph_arrays import check_graph
 from ....operators.vertex_map import named
-from ....runtime.launch_options import LaunchOptions
+from ....runtime.launch_options import LaunchOptions, Unpack
 from ....runtime.stats import LaunchStats
 from ....support.validation import check_bool, check_float, check_int
 from .active_set import is_active
 from .functions import FeatureFunction, check_features, check_function, together
 from .maps import Maps
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 __all__ = ["FixedPoint", "fixed_point"]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ....errors import InvalidArgumentError, UnsupportedTypeError
 from ....graph.graph import Graph
 from ....graph.graph_arrays import check_graph
 from ....operators.ranges import mixed_item_dtype, mixed_range_bounds, mixed_ranges, range_items
-from ....runtime.launch_options import LaunchOptions
+from ....runtime.launch_options import LaunchOptions, Unpack
 from ....runtime.queue import Queue
 from ....runtime.stats import LaunchStats
 from ....support.not_copied import NotCopied
@@ -32,9 +32,6 @@ from ..feature_gather import RANGES_AT_ONCE, feature_gather, gather_items, team_
 from ..row_lengths import rows_of
 from .active_set import ActiveSet, activate, is_active, make_set
 from .functions import chain, check_features, check_function, describe_functions
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 __all__ = ["Maps"]
 
