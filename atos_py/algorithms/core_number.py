@@ -26,6 +26,7 @@ from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
 from .arguments import first_of, per_vertex, rows_on_host
 from .frame import algorithm, verifier
+from .kept_launches import take_queue
 from .launch_sequence import LaunchSequence
 from .registry import register
 from .undirected import degrees_without_loops, undirected
@@ -98,7 +99,9 @@ def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Un
     n, device, degrees = graph.num_vertices, graph.device, degrees_without_loops(rows)
     core, items = empty(n, dtype=np.uint32, device=device), list_ranges(n)
     p, tasks = make_peeling(degrees, core), (scan, remove_row)
-    queue, maps = Queue._of_kinds(tasks, n + len(items) + 1, device=device), Queue(len(range_items(n)) or 1, device=device)
+    room, ranges = n + len(items) + 1, len(range_items(n)) or 1
+    queue = take_queue(graph, lambda: Queue._of_kinds(tasks, room, device=device), launch_options, "core_number", worker)
+    maps = take_queue(graph, lambda: Queue(ranges, device=device), launch_options, "maps", worker, "core_number")
     launches = LaunchSequence("core_number", queue, launch_options, worker, maps)
     scratch = SCRATCH[worker or "cta"]
     rounds: LaunchOptions = {"barrier": True, "each_round": open_next_level, "shared_memory": scratch}

@@ -27,6 +27,7 @@ from ..support.validation import check_int
 from .arguments import first_of, per_vertex
 from .core_number import find_serial_cores
 from .frame import algorithm, verifier
+from .kept_launches import take_queue
 from .launch_sequence import LaunchSequence
 from .registry import Option, register
 from .undirected import degrees_without_loops, undirected
@@ -90,7 +91,8 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
     rows, n, device = undirected(graph)._replace(weights=None), graph.num_vertices, graph.device
     least, degree = check_int("k", k, 0, 2**62), degrees_without_loops(rows).copy()
     members, items = empty(n, dtype=np.bool_, device=device), mixed_ranges(n)
-    queue = Queue(n + len(items) or 1, dtype=mixed_item_dtype(n), device=device)
+    room, dtype = n + len(items) or 1, mixed_item_dtype(n)
+    queue = take_queue(graph, lambda: Queue(room, dtype=dtype, device=device), launch_options, "k_core", worker)
     launches = LaunchSequence("k_core", queue, launch_options, worker)
 
     def launch_all(launches: LaunchSequence) -> None:

@@ -73,7 +73,10 @@ class LaunchSequence:
         maps: Queue | KeptQueue | None = None,
     ) -> None:
         self.name, self.options, self.worker = name, options, worker
-        self._kept = {each.queue: each for each in (queue, maps) if isinstance(each, KeptQueue)}
+        self._kept: dict[Queue, KeptQueue] = {}
+        for each in queue, maps:
+            if isinstance(each, KeptQueue):
+                self._kept[each.queue] = each
         self.queue: Queue = queue.queue if isinstance(queue, KeptQueue) else queue
         self.maps: Queue = self.queue if maps is None else maps.queue if isinstance(maps, KeptQueue) else maps
         self.runs: list[LaunchStats] = []
@@ -206,9 +209,11 @@ class LaunchSequence:
         _compiled.add(key)
 
     def launch_planned(self, variant: Hashable, plan: Callable[[LaunchSequence], _T]) -> _T:
-        """Make the launches of a plan with tasks compiled ahead (`compile_ahead`), and return what the plan returns."""
+        """Make all launches of a call, with their tasks compiled ahead (`compile_ahead`), and return what the plan returns."""
         self.compile_ahead(variant, plan)
-        return plan(self)
+        result = plan(self)
+        self.finish()
+        return result
 
     def prepare(self, task: Task, *args: Any, worker: str = "cta") -> None:
         """Have a task compiled that this call did without and a later one may need, by a launch of nothing that is not counted.

@@ -37,6 +37,7 @@ from ..support.splitmix64 import splitmix64
 from ..support.validation import as_host_array
 from .arguments import check_sources, hash_of_seed, per_vertex, rows_on_host
 from .frame import algorithm, verifier
+from .kept_launches import take_queue
 from .launch_sequence import LaunchSequence
 from .registry import SEED, register
 from .vertex_set import VertexSetResult, describe_set
@@ -193,7 +194,8 @@ def maximal_independent_set(
     state = empty(n, dtype=np.uint8, device=device)
     items = mixed_ranges(n)
     most = len(items) + min(n, graph.num_edges // _ONE_THREAD)  # that wait: ranges, and vertices of many edges
-    queue = Queue(2 * most + 1, dtype=mixed_item_dtype(n), device=device)
+    room, dtype = 2 * most + 1, mixed_item_dtype(n)
+    queue = take_queue(graph, lambda: Queue(room, dtype=dtype, device=device), launch_options, "independent set", worker)
     launches = LaunchSequence("maximal_independent_set", queue, launch_options, worker)
     # Where rows are long, waiting takes less time from others in rounds. A thread of a small block waits for fewer others.
     defaults: LaunchOptions = {"num_threads": _NUM_THREADS, "barrier": average >= _DENSE} if device.kind == "cuda" else {}

@@ -40,6 +40,7 @@ from ..runtime.queue import Queue
 from .arguments import per_vertex, rows_on_host
 from .connected_components import ComponentsResult, check_labels, connected_components, describe_components
 from .frame import algorithm, verifier
+from .kept_launches import take_queue
 from .launch_sequence import LaunchSequence
 from .registry import register
 
@@ -266,7 +267,8 @@ def strongly_connected_components(
     items = range_items(max(n, m), _EDGES_PER_ITEM)
     repeats = 1 if m >= _DENSE * n else _REPEATS
     arguments = _EDGES_PER_ITEM, -(-n // max(len(items), 1)), THREAD_MAX_DEGREE[device.kind], repeats, rows, keys
-    queue = Queue(2 * len(items) or 1, device=device)
+    room = 2 * len(items) or 1
+    queue = take_queue(graph, lambda: Queue(room, device=device), launch_options, "strong components", worker)
     launches = LaunchSequence("strongly_connected_components", queue, launch_options, worker)
     options: LaunchOptions = {"barrier": True, "each_round": set_mode, "shared_memory": SCRATCH_BYTES[worker or "cta"]}
 

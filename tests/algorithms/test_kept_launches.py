@@ -22,12 +22,20 @@ CALLS: dict[str, Any] = {
     "connected_components": lambda graph, **options: atos.connected_components(graph, **options).label,
     "sssp": lambda graph, **options: atos.sssp(graph, 0, **options).distance,
     "pagerank": lambda graph, **options: atos.pagerank(graph, **options).rank,
+    "color": lambda graph, **options: atos.color(graph, **options).num_colors < 9,
+    "core_number": lambda graph, **options: atos.core_number(graph, **options).core,
+    "k_core": lambda graph, **options: atos.k_core(graph, 2, **options).members,
+    "label_propagation": lambda graph, **options: atos.label_propagation(graph, **options).label,
+    "maximal_independent_set": lambda graph, **options: atos.maximal_independent_set(graph, **options).members,
+    "minimum_spanning_forest": lambda graph, **options: atos.minimum_spanning_forest(graph, **options).weight,
+    "strongly_connected_components": lambda graph, **options: atos.strongly_connected_components(graph, **options).label,
 }
 
 
 def mesh(weights: bool = False) -> atos.Graph:
     graph = atos.generate.road(12, 0.8, device="cpu")
-    return graph.with_weights(np.arange(graph.num_edges) % 7 + 1) if weights else graph
+    tails = np.repeat(np.arange(graph.num_vertices), graph.degrees())
+    return graph.with_weights((tails + graph.indices.to_numpy()) % 7 + 1) if weights else graph
 
 
 def idle_queues(graph: atos.Graph) -> list[kept_launches.KeptQueue]:

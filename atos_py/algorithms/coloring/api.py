@@ -19,6 +19,7 @@ from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.validation import check_int
 from ..frame import algorithm
+from ..kept_launches import take_queue
 from ..launch_sequence import LaunchSequence
 from .order import ORDERS, find_hubs, sort_by_turn
 from .ranges import assign_range, check_range
@@ -142,8 +143,14 @@ def color(
     by_ranges = low_degree and worker is None and window is None and not patience
     room = max(2 * n, _MIN_CAPACITY) if capacity is None else capacity
     dtype = mixed_item_dtype(n)
-    queue = Queue._of_kinds(_RANGE_TASKS if by_ranges else _TASKS, room, dtype=dtype, device=device)
-    maps = Queue(len(range_items(n)) or 1, dtype=dtype, device=device)
+    tasks = _RANGE_TASKS if by_ranges else _TASKS
+
+    def make_queue() -> Queue:
+        return Queue._of_kinds(tasks, room, dtype=dtype, device=device)
+
+    queue = take_queue(graph, make_queue, launch_options, "color", worker, room, tasks)
+    ranges = len(range_items(n)) or 1
+    maps = take_queue(graph, lambda: Queue(ranges, dtype=dtype, device=device), launch_options, "maps", worker, "color")
     launches = LaunchSequence("color", queue, launch_options, worker, maps)
     colors = full(n, LAST, dtype=np.uint32, device=device)
     largest = zeros(1, dtype=np.uint32, device=device)
@@ -170,6 +177,7 @@ def color(
     run_phases(hubs, launches)
     stats = launches.total()  # before what only looks at the result
     launches.over_vertices(largest_color, n, largest, colors)
+    launches.finish()
     return ColoringResult(colors, int(largest[0]) + 1 if n else 0, stats)
 
 

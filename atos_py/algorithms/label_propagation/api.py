@@ -25,6 +25,7 @@ from ...support.splitmix64 import splitmix64
 from ...support.validation import check_int
 from ..arguments import first_of, hash_of_seed, per_vertex, rows_on_host
 from ..frame import algorithm, verifier
+from ..kept_launches import take_queue
 from ..launch_sequence import LaunchSequence
 from ..registry import SEED, Option, register
 from .most_frequent import find_by_table, find_by_thread
@@ -229,7 +230,8 @@ def label_propagation(
     p = Labels(label, wanted, wants, active, state, base, limit, _THREAD_MAX_DEGREE)
     smallest = full(n, 0xFFFF_FFFF, dtype=np.uint32, device=device)
     items = range_items(n, _VERTICES_PER_ITEM)
-    queue = Queue(2 * len(items) + 1, device=device)
+    room = 2 * len(items) + 1
+    queue = take_queue(graph, lambda: Queue(room, device=device), launch_options, "label_propagation", worker)
     launches = LaunchSequence("label_propagation", queue, launch_options, worker)
     scratch: LaunchOptions = {"shared_memory": _SCRATCH_BYTES[(worker or "cta") if device.kind == "cuda" else "cta"]}
     if worker == "thread" and device.kind == "cuda":

@@ -18,6 +18,7 @@ from ...operators.row_map import row_items, row_queue
 from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.stats import LaunchStats
 from ..frame import algorithm
+from ..kept_launches import take_queue
 from ..launch_sequence import LaunchSequence
 from .tasks import MOST_STEPS, Trees, collect_floats, collect_integers, grow
 
@@ -113,7 +114,8 @@ def minimum_spanning_forest(
         counts=zeros(MOST_STEPS, dtype=np.int64, device=device),
         limit=kind.type(np.inf if kind.kind == "f" else np.iinfo(kind).max),
     )
-    launches = LaunchSequence("minimum_spanning_forest", row_queue(n, device), launch_options, worker)
+    queue = take_queue(graph, lambda: row_queue(n, device), launch_options, "minimum_spanning_forest", worker)
+    launches = LaunchSequence("minimum_spanning_forest", queue, launch_options, worker)
     collect, sums = (
         (collect_floats, array((len(items), 3), np.float64))
         if kind.kind == "f"
@@ -144,6 +146,7 @@ def minimum_spanning_forest(
     launches.compile_ahead((rows, kind, graph.weights is None), plan)
     grow_trees(launches)
     edges, edge_ids = gather_edges(trees.hooked.to_numpy(), launches)
+    launches.finish()
     weight = edge_ids.size if graph.weights is None else _total(sums.to_numpy())
     return SpanningForestResult(edges, edge_ids, weight, launches.total())
 
