@@ -1,4 +1,4 @@
-"""What the rounds of a frontier share: their modes, and the words of the state of a launch."""
+"""Launch state of vertex programs: the record of a frontier's counters, and the modes of its rounds."""
 
 from __future__ import annotations
 
