@@ -4,8 +4,8 @@ python benchmarks/triangular_solve.py --device cuda --repeat 100
 
 Both solve the same system of float64 in the same run, in turns. The structure has been analyzed before: ours has the matrix by
 columns and the number of entries of each row, cuSPARSE its analysis; "analysis" is what that takes, with a solve. "call" is a
-whole call with its result on the device; "kernels" what the launch says. A result counts if its componentwise backward error is
-at most 1e-14 (Higham, Accuracy and Stability of Numerical Algorithms, 7.2).
+whole call with its result on the device; "kernels" what the launch says. A result is right if its componentwise backward error
+is at most 1e-14 (Higham, Accuracy and Stability of Numerical Algorithms, 7.2); with --relaxed, wrong ones are counted.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import scipy.sparse
 
 import atos_py as atos
 
+MOST_ERROR = 1e-14
 F64, I32, ZERO_BASED = 1, 2, 0  # of CUDA_R_64F, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO
 
 
@@ -148,7 +149,7 @@ def measure(name: str, matrix: scipy.sparse.csr_matrix, device: atos.Device, wor
     total, x = (atos.zeros(n, dtype=np.float64, device=device) for _ in range(2))
     queue = atos.Queue(2 * n, device=device)
     whole, absolute = matrix + scipy.sparse.identity(n), abs(matrix) + scipy.sparse.identity(n)
-    kernels, worst = [], 0.0
+    kernels, errors = [], []
 
     def ours() -> None:
         missing = waits_for.copy()
@@ -156,10 +157,8 @@ def measure(name: str, matrix: scipy.sparse.csr_matrix, device: atos.Device, wor
         queue.push(first)
         kernels.append(queue.launch(task, lower, values, total, missing, given, x, worker=worker).milliseconds)
 
-    def prove(solution: np.ndarray) -> None:
-        nonlocal worst
-        error = np.abs(whole @ solution - b) / (absolute @ np.abs(solution) + np.abs(b))
-        worst = max(worst, float(error.max()))
+    def error_of(solution: np.ndarray) -> float:
+        return float((np.abs(whole @ solution - b) / (absolute @ np.abs(solution) + np.abs(b))).max())
 
     peer = None
     if device.kind == "cuda":
@@ -171,17 +170,18 @@ def measure(name: str, matrix: scipy.sparse.csr_matrix, device: atos.Device, wor
     calls, peer_calls, peer_whole = [], [], []
     for turn in range(repeat + 3):
         calls.append(timed(ours))
-        prove(x.to_numpy())
+        errors.append(error_of(x.to_numpy()))
         if peer:
             peer_calls.append(timed(peer.solve))
-            prove(out.get())
+            assert error_of(out.get()) <= MOST_ERROR, "cuSPARSE's result is wrong"
             if turn % 10 == 0:
                 peer_whole.append(timed(lambda: (peer.analyze(), peer.solve())))
-    assert worst <= 1e-14, f"backward error {worst}"
+    wrong = sum(error > MOST_ERROR for error in errors)
+    assert not wrong or task is solve_relaxed, f"backward error {max(errors)}"
     row = f"| {name} | {worker} | {median_and_spread(kernels[3:])} | {median_and_spread(calls[3:])} | "
     if peer:
         row += f"{median_and_spread(peer_calls[3:])} | {median_and_spread(peer_whole[1:] or peer_whole)} | "
-    print(f"{row}{worst:.1e} |", flush=True)
+    print(f"{row}{max(errors):.1e}{f', {wrong} of {len(errors)} wrong' if wrong else ''} |", flush=True)
 
 
 def main() -> None:
