@@ -29,6 +29,7 @@ from ..support.validation import as_host_array, check_bool
 from .arguments import check_cutoff, check_sources, rows_on_host
 from .bfs.entry import CUTOFF, SOURCES
 from .frame import algorithm, verifier
+from .kept_launches import take_queue
 from .launch_sequence import LaunchSequence
 from .registry import Option, pick_options, register
 from .sssp.distances import BUCKETS, distance_dtype, distance_limit, suit_delta, unreached_of
@@ -137,9 +138,15 @@ def shortest_path_lengths(
     items = np.zeros(len(rows), [("row", np.uint32), ("vertex", np.uint32), ("distance", kind)])
     items["row"], items["vertex"] = np.arange(len(rows)), rows
     ordered: dict[str, Any] = {} if graph.weights is None else {"buckets": BUCKETS, "delta": suit_delta(graph, "auto")}
-    queue = Queue(2 * n, dtype=items.dtype, device=graph.device, **ordered)
+
+    def make_queue() -> Queue:
+        return Queue(2 * n, dtype=items.dtype, device=graph.device, **ordered)
+
+    key = "shortest_path_lengths", worker, kind, *ordered.items()
+    queue = take_queue(graph, make_queue, launch_options, *key)
     launches = LaunchSequence("shortest_path_lengths", queue, launch_options, worker)
     launches.launch(items, relax_in_row, graph, distance, distance_limit(limit, kind))
+    launches.finish()
     return ShortestPathLengthsResult(distance, launches.total())
 
 

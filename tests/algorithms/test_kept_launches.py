@@ -23,11 +23,15 @@ CALLS: dict[str, Any] = {
     "sssp": lambda graph, **options: atos.sssp(graph, 0, **options).distance,
     "pagerank": lambda graph, **options: atos.pagerank(graph, **options).rank,
     "color": lambda graph, **options: atos.color(graph, **options).num_colors < 9,
+    "count_triangles": lambda graph, **options: atos.count_triangles(graph, **options).triangles,
     "core_number": lambda graph, **options: atos.core_number(graph, **options).core,
     "k_core": lambda graph, **options: atos.k_core(graph, 2, **options).members,
     "label_propagation": lambda graph, **options: atos.label_propagation(graph, **options).label,
     "maximal_independent_set": lambda graph, **options: atos.maximal_independent_set(graph, **options).members,
     "minimum_spanning_forest": lambda graph, **options: atos.minimum_spanning_forest(graph, **options).weight,
+    "shortest_path_lengths": lambda graph, **options: atos.shortest_path_lengths(
+        graph, [0, 5], weighted=graph.weights is not None, **options
+    ).distance,
     "strongly_connected_components": lambda graph, **options: atos.strongly_connected_components(graph, **options).label,
 }
 

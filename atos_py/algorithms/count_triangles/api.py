@@ -25,6 +25,7 @@ from ...runtime.stats import LaunchStats
 from ...support.validation import check_int
 from ..arguments import first_of, per_vertex, rows_on_host
 from ..frame import algorithm, verifier
+from ..kept_launches import take_queue
 from ..launch_sequence import LaunchSequence
 from ..registry import register
 from .orientation import Oriented, comes_before, is_in_row, range_size
@@ -185,7 +186,8 @@ def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options
     n, device = graph.num_vertices, graph.device
     size = range_size(undirected.num_edges, n)
     items = range_items(n, size)
-    queue = Queue(max(len(items), 1), device=device)
+    room = max(len(items), 1)
+    queue = take_queue(undirected, lambda: Queue(room, device=device), launch_options, "count_triangles", worker)
     launches = LaunchSequence("count_triangles", queue, launch_options, worker)
     table = _SCRATCH_BYTES[(worker or "cta") if device.kind == "cuda" else "cta"]
     triangles, total = zeros(n, dtype=np.int64, device=device), zeros(1, dtype=np.int64, device=device)
@@ -198,6 +200,7 @@ def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options
 
     launches.compile_ahead(graph.indptr.dtype, lambda recorder: count(divide_rows(undirected, recorder)[0], recorder))
     count(oriented_rows(undirected, launches), launches)
+    launches.finish()
     return TriangleResult(int(total[0]), triangles, clustering, launches.total(count_in_rows.name, like=launches.runs[-2]))
 
 
