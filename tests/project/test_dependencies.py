@@ -98,11 +98,12 @@ def modules_run_by(function):
 
 
 def test_what_runs_is_what_is_found(tmp_path):
-    """For two calls that reach most of the package below algorithms."""
+    """For calls that reach most of the package below algorithms, also where tasks were compiled before."""
 
     def run():
         graph = atos.generate.road(9, device="cpu")
         atos.verify_coloring(graph, atos.color(graph).colors)
+        atos.verify_pagerank(graph, atos.pagerank(graph), 1e-3)
         graph.save(tmp_path / "graph.npz")
 
     text = "import atos_py as atos\n" + inspect.getsource(run)
