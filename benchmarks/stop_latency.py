@@ -1,10 +1,14 @@
-"""Latency of stopping a launch, by schedule and by the number of pending items: stop_latency.py [--device cuda] [N ...]
+"""Latency of stopping a launch, by schedule and by the number of pending items: stop_latency.py [--device cuda] [N ...] [--bursts TIMEOUT ...]
 
 For each N and schedule: a queue whose tasks push their items again, so that N are always pending; one that was filled from the
 host, with buckets also with a thousand priorities ("far items"), and, for persistent launches, one that grew while workers ran.
 Prints how long after its deadline a launch with a timeout is back, how long a launch takes whose first task calls
 worker.stop(), and how long one takes that finds the queue full; medians of three. The number of pending items is checked
 after each.
+
+--bursts TIMEOUT ...: each thread of a CTA pushes its CTA's item again, so that millions of items are in hand at a stop, and find
+no slot. For each timeout, in seconds, launches of one queue follow each other: how long after its deadline each is back, how
+many items are pending, and how long the next launch takes, whose first task calls worker.stop().
 """
 
 from __future__ import annotations
@@ -41,6 +45,11 @@ def double(worker, item, count, most):
         worker.push(item)
         if atos.atomic_add(count, 0, 1) < most:
             worker.push(item)
+
+
+@atos.task
+def burst(worker, item):
+    worker.push(item)
 
 
 @atos.task
@@ -150,13 +159,37 @@ class Launches:
         return statistics.median(full)
 
 
+def print_bursts(device: str, timeouts: list[float]) -> None:
+    print(f"{'timeout, s':>12} {'pending':>15} {'after deadline':>15} {'next launch':>12}")
+    for timeout in timeouts:
+        queue = atos.Queue(64, dtype=np.int64, device=device)
+        queue.push([1])
+        ended(lambda queue=queue: queue.launch_cta(burst, timeout=0.001), atos.LaunchTimeoutError)
+        queue.launch_cta(stop)
+        queue = atos.Queue(64, dtype=np.int64, device=device)
+        queue.push([1])
+        for _ in range(3):
+            seconds = ended(lambda queue=queue: queue.launch_cta(burst, timeout=timeout), atos.LaunchTimeoutError)
+            pending = len(queue)
+            begin = time.perf_counter()
+            stopped = queue.launch_cta(stop)
+            after = time.perf_counter() - begin
+            check(queue, pending)
+            if not stopped.stopped:
+                raise SystemExit("a launch was not stopped")
+            print(f"{timeout:12} {pending:15,} {1e3 * (seconds - timeout):15.1f} {1e3 * after:12.1f}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("n", nargs="*", type=float, default=[1e5, 1e6, 1e7])
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--worker", default="cta")
     parser.add_argument("--schedule", choices=SCHEDULES, nargs="+", default=list(SCHEDULES))
+    parser.add_argument("--bursts", type=float, nargs="+", metavar="TIMEOUT")
     given = parser.parse_args()
+    if given.bursts:
+        return print_bursts(given.device, given.bursts)
     print(f"{atos.device(given.device)}, {given.worker} workers, items of 8 bytes, milliseconds")
     print(f"{'schedule':>16} {'pending':>12} {'ring':>7} {'after deadline':>15} {'worker.stop()':>14} {'full queue':>11}")
     for schedule in given.schedule:

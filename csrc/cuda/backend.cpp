@@ -9,6 +9,7 @@
 #include "cuda/peers.h"
 #include "cuda/program.h"
 #include "cuda/shared_memory.h"
+#include "cuda/spilled_items.h"
 #include "cuda/spread_memory.h"
 #include "cuda/store_items.h"
 #include "cuda/virtual_memory.h"
@@ -43,6 +44,13 @@ public:
                    uint64_t generation) override {
     // A run that waits for the host may hold all multiprocessors, and the kernel would wait for that run.
     return device.call_unless_run([&] { cuda::store_items(device, slots, items, first, count, item_bytes, generation); });
+  }
+  bool gather_spilled(const SpilledItems &spilled, uint64_t end, uint64_t *number, uint64_t size) override {
+    return device.call_unless_run([&] { cuda::gather_spilled(device, spilled, end, number, size); });
+  }
+  bool store_spilled(const SpilledItems &spilled, uint64_t first, uint64_t num_tickets, uint64_t start, uint64_t size,
+                     void *slots) override {
+    return device.call_unless_run([&] { cuda::store_spilled(device, spilled, first, num_tickets, start, size, slots); });
   }
   std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) override { return reserve_range(device, bytes); }
 

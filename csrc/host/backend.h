@@ -14,6 +14,13 @@
 
 namespace atos {
 
+// Spilled items (SpilledItem) in the memory of a device.
+struct SpilledItems {
+  void *begin;
+  uint32_t item_bytes;
+  uint64_t count;
+};
+
 class Backend : public MemorySource {
 public:
   virtual void query(atos_device_info *info) = 0;
@@ -25,6 +32,17 @@ public:
   // and beside a run that waits for the host.
   virtual bool store_items(void * /* slots */, const void * /* items */, uint64_t /* first */, uint64_t /* count */,
                            uint32_t /* item_bytes */, uint64_t /* generation */) {
+    return false;
+  }
+  // Both false where the host has to do that, as for `store_items`. `gather_spilled` copies, of the spilled items, far items
+  // and the items of tickets below `end` behind all spilled items, and adds their number to `*number`; what lies beyond `size`
+  // items is counted and not copied. `store_spilled` fills the slots of `num_tickets` tickets from `first` on with their items;
+  // ticket `start` had the first one of the `size` slots.
+  virtual bool gather_spilled(const SpilledItems &, uint64_t /* end */, uint64_t * /* number */, uint64_t /* size */) {
+    return false;
+  }
+  virtual bool store_spilled(const SpilledItems &, uint64_t /* first */, uint64_t /* num_tickets */, uint64_t /* start */,
+                             uint64_t /* size */, void * /* slots */) {
     return false;
   }
   virtual void wait(void *stream) = 0;  // for all work in a stream of the device

@@ -9,6 +9,7 @@ namespace atos {
 // Slots of `bytes`-byte items.
 template <unsigned bytes> struct HostSlots {
   using Any = Slot<bytes>;
+  static constexpr unsigned kBytes = bytes;
 
   static uint64_t sequence(const Any &slot) {
     if constexpr (bytes == 4) return slot.word >> 32;

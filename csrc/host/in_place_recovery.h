@@ -5,12 +5,12 @@
 // taken, or was spilled. The items of tickets that nobody has claimed are in order already, but for spilled ones: each spilled
 // item goes into its own slot, if the item that occupied that slot is gone. Items of claimed tickets that were not taken
 // (`left`) go right before the unclaimed ones, whether they lie in slots or were spilled. Items that find no slot then are the
-// newest (`behind`), and kept by the host.
+// newest: spilled items from the new tail on, which stay where they are, and items whose slots `left` takes (`displaced`).
 //
 //   ticket:      first_left            unclaimed                 end        tail
 //     before     .  .  L  .  S  .  .  | i  i  s  i  i  i  i  i  i | s  s  s |      i, L: in a slot; s, S: spilled; .: taken
-//     after      .  .  .  .  .  L  S  | i  i  s  i  i  i  i  i  i |  behind
-//                               head                             tail
+//     after      .  .  .  .  .  L  S  | i  i  s  i  i  i  i  i  i | s  s  s |
+//                               head                             tail        the other end
 //
 // `plan` only reads. False if a recovery in place is impossible; then, and if `plan` throws, the rings are as they were.
 // `carry_out` cannot fail but for the device. Both look at each slot a bounded number of times, in a window of about as many
@@ -41,9 +41,9 @@ struct RingTickets {
 
 // Room for the items that a recovery finds, which a launch reserves, so that a stop seldom has to ask for memory.
 struct RecoveryItems {
-  std::vector<TicketItem> left, spilled, behind, far; // `far`: spilled far items
+  std::vector<TicketItem> left, spilled, displaced, far; // `far`: spilled far items
 
-  void clear() { left.clear(), spilled.clear(), behind.clear(), far.clear(); }
+  void clear() { left.clear(), spilled.clear(), displaced.clear(), far.clear(); }
 };
 
 // `Slots` visits slots of the tickets [begin, end) of a ring, no more of them than the ring has slots, in ascending order:
@@ -57,7 +57,7 @@ public:
       : slots(slots), rings(rings), last(rings.back()), unclaimed(std::min(head, last.end)), first_left(first_left),
         items(items) {}
 
-  // The tickets that are pending afterwards; the items of `behind` follow them.
+  // The tickets that are pending afterwards. The items of the tickets from `tail` on were spilled or displaced.
   uint64_t head = 0, tail = 0;
 
   bool plan() {
@@ -82,14 +82,12 @@ public:
       else if (first + ring.size < ring.end) return false;
     }
     if (tail < unclaimed) return false;
-    items.behind.assign(spilled_from(tail), items.spilled.end());
     const auto displace = [&](uint64_t ticket, const auto &slot) { // items whose slots `left` takes
       if (slot.distance() != 1) return;
-      items.behind.push_back({ticket, {}});
-      slot.get(items.behind.back().item);
+      items.displaced.push_back({ticket, {}});
+      slot.get(items.displaced.back().item);
     };
     if (tail < slots_end()) slots.visit(last, tail, slots_end(), displace);
-    sort(items.behind);
     return true;
   }
 

@@ -157,7 +157,6 @@ bool QueueStorage::add_to_device() {
 // back to the list; items that were claimed and not taken, and items that found no block, come to the host. False if the ring
 // cannot be brought in order in place, or if the queue may get more blocks.
 bool QueueStorage::recover_lists_in_place(uint64_t level_end) {
-  if (counters.spilled > spill_size()) return false;
   const FarMemory memory = far_memory();
   FarMemory::Lists lists;
   FarCounters state = counters.far;
@@ -220,6 +219,7 @@ void QueueStorage::recover_prioritized(const std::vector<unsigned char> &ring_it
   if (spilled) add_spilled_far(&all);
   all.insert(all.end(), prioritized.begin(), prioritized.end()); // pushed after the stop
   prioritized.swap(all);
+  spill.forget();
   overflow.clear();
   in_lists = disordered = false; // all items are here, whatever else fails
   ring_used = true;

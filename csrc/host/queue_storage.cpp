@@ -11,9 +11,6 @@
 namespace atos {
 namespace {
 
-// The spill area is as large as memory allows, since it costs address space only: once a stop is asked for, running tasks may
-// push any number of items more.
-constexpr uint64_t kSpillBytes = uint64_t(16) << 30, kLeastSpill = 1 << 20;
 constexpr uint64_t kStagedSlots = 1 << 20;             // copied to the device at once
 constexpr uint64_t kMostAddresses = uint64_t(1) << 44; // bytes that a queue may grow into
 constexpr uint64_t kMostReserved = 1 << 18;            // items for which a launch reserves what a stop may need
@@ -30,14 +27,13 @@ void check_size(uint64_t capacity) {
 QueueStorage::QueueStorage(int32_t device, uint64_t capacity, uint32_t item_bytes, std::unique_ptr<MemorySource> shared)
     : item_bytes(item_bytes), slot_bytes(item_bytes == 4 ? 8 : item_bytes + 8), backend(atos::backend(device)), size(capacity),
       max_size(capacity), shared(std::move(shared)), source(this->shared ? *this->shared : backend), first_size(capacity),
-      spill_bytes(kSpillBytes) {
+      spill(source, backend, staging, item_bytes) {
   check_size(capacity);
   rings.reserve(kMostGrowths + 1);
   try {
     slots = source.allocate(capacity * slot_bytes);
     device_counters = source.allocate(overhead_bytes()); // the split items too, since a GPU's driver takes time for each call
     split_items = static_cast<Counters *>(device_counters) + 1;
-    spill = source.reserve(&spill_bytes, kLeastSpill * spilled_bytes(item_bytes));
   } catch (...) {
     free_memory();
     throw;
@@ -47,10 +43,9 @@ QueueStorage::QueueStorage(int32_t device, uint64_t capacity, uint32_t item_byte
 void QueueStorage::free_memory() noexcept {
   for (void *p : {device_counters, slots, far})
     if (p) source.release(p);
-  if (spill) source.release_reserved(spill, spill_bytes, kLeastSpill * spilled_bytes(item_bytes), spill_written);
 }
 
-// The spill area takes memory only when it is used.
+// Without the spill area, which takes memory only when it is used.
 uint64_t QueueStorage::overhead_bytes() const { return sizeof(Counters) + kSplitItems * sizeof(SplitItem); }
 
 // Makes a new, empty ring. Fails before anything is given up.
@@ -87,6 +82,7 @@ void QueueStorage::reset_counters() {
   fresh.ran_so_far = counters.ran_so_far;
   fresh.sampled = counters.sampled;
   counters = fresh;
+  spill.forget();
   in_lists = false;
   level = 0;
   stale = true;
@@ -138,13 +134,29 @@ bool QueueStorage::grow(uint64_t total, const std::function<void(uint64_t capaci
 
 bool QueueStorage::ensure_capacity(uint64_t total) {
   if (total > std::max<uint64_t>(size, max_size)) return false;
-  if (has_buckets() && overflow.size() / item_bytes > free_tickets()) bring_to_host();
-  const uint64_t kept = overflow.size() / item_bytes, more = total - num_pending() + kept;
+  if (has_buckets() && num_without_slot() > free_tickets()) bring_to_host();
+  const uint64_t more = total - num_pending() + num_without_slot();
   const bool fits = has_buckets() ? total <= size : more <= free_tickets() || add_rings(more);
   if (!fits) return grow(total, [&](uint64_t capacity) { move_to(capacity); });
-  if (kept) append(Pushed::of_host(overflow.data()), kept);
+  store_kept();
+  if (!overflow.empty()) append(Pushed::of_host(overflow.data()), overflow.size() / item_bytes);
   overflow.clear();
   return true;
+}
+
+// Moves the items that the spill area keeps into the slots of their tickets, the next ones of the last ring, which are free.
+void QueueStorage::store_kept() {
+  const uint64_t n = spill.num_kept();
+  if (!n) return;
+  const RingTickets ring = last_ring();
+  if (spill.store_kept(ring, slots_of(ring.number))) {
+    note_appended(n);
+  } else {
+    const std::unique_ptr<unsigned char[]> items(new unsigned char[n * item_bytes]);
+    spill.read_kept(items.get());
+    append(Pushed::of_host(items.get()), n);
+  }
+  spill.forget();
 }
 
 // Adds rings behind the last one, as workers do, if the queue has grown so before: then no item has to move. False if no ring
@@ -187,6 +199,10 @@ void QueueStorage::append(const Pushed &items, uint64_t n) {
   reserve_staging(items, n);
   const RingTickets ring = last_ring();
   write_slots(slots_of(ring.number), ring, ring.end, items, n);
+  note_appended(n);
+}
+
+void QueueStorage::note_appended(uint64_t n) {
   counters.tail += n;
   counters.finished = counters.head;
   stale = true;
@@ -194,13 +210,7 @@ void QueueStorage::append(const Pushed &items, uint64_t n) {
 
 void QueueStorage::reserve_staging(const Pushed &items, uint64_t n) {
   const uint64_t fetched = items.where == Pushed::kHost ? 0 : item_bytes;
-  reserve_staging(std::min(n, kStagedSlots) * (slot_bytes + fetched));
-}
-
-void QueueStorage::reserve_staging(uint64_t bytes) {
-  if (staging_bytes >= bytes) return;
-  staging.reset(new unsigned char[bytes]);
-  staging_bytes = bytes;
+  staging.reserve(std::min(n, kStagedSlots) * (slot_bytes + fetched));
 }
 
 // Fills the slots of the tickets from `ticket` on, through `staging`.
@@ -216,16 +226,16 @@ void QueueStorage::write_slots(unsigned char *memory, const RingTickets &ring, u
     by_device = by_device && backend.store_items(at, items, first, some, item_bytes, generation);
     if (by_device) continue;
     some = std::min(some, kStagedSlots);
-    unsigned char *fetched = staging.get() + some * slot_bytes;
+    unsigned char *fetched = staging.memory.get() + some * slot_bytes;
     if (given.where == Pushed::kDevice) backend.copy(fetched, items, some * item_bytes);
     if (given.where == Pushed::kNumbers)
       for (uint64_t i = 0, number = first; i < some; ++i, ++number) std::memcpy(fetched + i * item_bytes, &number, item_bytes);
     if (given.where != Pushed::kHost) items = fetched;
     with_slots(item_bytes, [&](auto view) {
-      auto *slot = reinterpret_cast<typename decltype(view)::Any *>(staging.get());
+      auto *slot = reinterpret_cast<typename decltype(view)::Any *>(staging.memory.get());
       for (uint64_t i = 0; i < some; ++i) view.put(&slot[i], items + i * item_bytes, 2 * generation);
     });
-    backend.copy(at, staging.get(), some * slot_bytes);
+    backend.copy(at, staging.memory.get(), some * slot_bytes);
   }
 }
 
@@ -266,9 +276,9 @@ QueueAddresses QueueStorage::addresses() const {
   QueueAddresses at{};
   at.counters = static_cast<Counters *>(device_counters);
   at.slots = slots;
-  at.spill = spill;
+  at.spill = spill.memory();
   at.split_items = split_items;
-  at.spill_size = spill_size();
+  at.spill_size = spill.size();
   at.size = first_size;
   at.reciprocal = reciprocal_of(first_size);
   at.buckets = buckets;
@@ -284,7 +294,7 @@ void QueueStorage::provide(Run &run) {
   const uint64_t claimed = std::min(uint64_t(run.kernel.workers) * run.kernel.fetch, kMostReserved);
   found.left.reserve(claimed);
   found.spilled.reserve(claimed);
-  reserve_staging(kVisitedSlots * slot_bytes);
+  staging.reserve(kVisitedSlots * slot_bytes);
   counters.first_left = kNever;
   static_cast<QueueAddresses &>(run.kernel) = addresses();
   if (run.launch.persistent) provide_for_growth(run);

@@ -8,6 +8,7 @@
 #include "host/backend.h"
 #include "host/far_memory.h"
 #include "host/in_place_recovery.h"
+#include "host/spill_area.h"
 
 namespace atos {
 
@@ -24,8 +25,9 @@ struct Pushed {
   static Pushed from(uint64_t first) { return {kNumbers, nullptr, first}; }
 };
 
-// Between launches all pending items lie under the tickets [head, tail), but for the items of `overflow`. While workers run,
-// larger rings may follow the first one (protocol/growth.cuh), and items may go to the spill area. After a stop
+// Between launches all pending items lie under the tickets [head, tail), but for newer items that the spill area keeps after a
+// stop, and for the items of `overflow`, the newest. While workers run, larger rings may follow the first one
+// (protocol/growth.cuh), and items may go to the spill area. After a stop
 // `recover_pending` brings the pending items in order again, and leaves the rings where they are if possible; `gather` makes
 // one ring of all rings.
 //
@@ -52,10 +54,10 @@ public:
   bool disordered = false;             // workers have run, and the items that they left are not in order yet
 
   uint64_t num_pending() const {
-    return num_in_rings() + overflow.size() / item_bytes + prioritized.size() + (in_lists ? counters.untracked : 0);
+    return num_in_rings() + num_without_slot() + prioritized.size() + (in_lists ? counters.untracked : 0);
   }
   // Whether there are more items than the capacity, for which the queue has to grow before a launch.
-  bool over_capacity() const { return !overflow.empty() || (num_pending() > size && (!growths || over_limit())); }
+  bool over_capacity() const { return num_without_slot() || (num_pending() > size && (!growths || over_limit())); }
   // Whether there are more items than the queue may have, which ends a launch.
   bool over_limit() const { return num_pending() > std::max<uint64_t>(size, max_size); }
   uint64_t overhead_bytes() const; // of the device's memory beside the slots
@@ -132,16 +134,14 @@ private:
 
   const std::unique_ptr<MemorySource> shared; // or null
   MemorySource &source;
-  void *device_counters = nullptr, *slots = nullptr, *spill = nullptr, *split_items = nullptr;
+  void *device_counters = nullptr, *slots = nullptr, *split_items = nullptr;
   uint64_t first_size;  // of the first ring
   unsigned growths = 0; // growths of the first ring, as far as `size` and `grown` count them
-  uint64_t spill_bytes;
-  bool spill_written = false;               // whether the pages of `spill` have memory
-  std::unique_ptr<GrowableRange> growable;  // for growth while workers run
-  std::unique_ptr<unsigned char[]> staging; // slots on their way to the device or from it
-  uint64_t staging_bytes = 0;
-  std::vector<RingTickets> rings; // rings at the last recovery
-  RecoveryItems found;            // items of the last recovery
+  Staging staging;
+  SpillArea spill;
+  std::unique_ptr<GrowableRange> growable; // for growth while workers run
+  std::vector<RingTickets> rings;          // rings at the last recovery
+  RecoveryItems found;                     // items of the last recovery
   uint64_t bytes_for_inbox = 0;
 
   void free_memory() noexcept;
@@ -154,7 +154,7 @@ private:
   QueueAddresses addresses() const;
   void provide_for_growth(Run &run);
   uint64_t num_in_rings() const { return has_buckets() && !in_lists ? 0 : tickets_of(counters.tail) - counters.head; }
-  uint64_t spill_size() const { return spill_bytes / spilled_bytes(item_bytes); }
+  uint64_t num_without_slot() const { return spill.num_kept() + overflow.size() / item_bytes; }
 
   // The rings and their slots.
   struct StagedSlots;
@@ -162,14 +162,15 @@ private:
   RingTickets last_ring() const { return ring_of_growth(growths_of(counters.tail)); }
   unsigned char *slots_of(unsigned ring) const;
   uint64_t free_tickets() const; // of the last ring, behind the tail
-  void reserve_staging(uint64_t bytes);
   void reserve_staging(const Pushed &items, uint64_t n);
+  void store_kept();
+  void note_appended(uint64_t n);
   void write_slots(unsigned char *memory, const RingTickets &ring, uint64_t ticket, const Pushed &items, uint64_t n);
 
   // Recovery of the items that a run has left (recovery.cpp).
   void count_growths();
   void collapse_rings();
-  uint64_t read_spilled(uint64_t end, unsigned char *beyond);
+  uint64_t read_spilled(uint64_t end);
   void recover(uint64_t level_end, bool claimed_in_order);
   bool recover_in_place(uint64_t level_end, const std::function<bool()> &lists_stay);
   void recover_aside(uint64_t level_end);

@@ -39,7 +39,7 @@ struct QueueStorage::StagedSlots {
     for (uint64_t some; begin < end; begin += some) {
       const uint64_t index = (begin - ring.start) % ring.size;
       some = std::min({end - begin, ring.size - index, kVisitedSlots});
-      unsigned char *at = queue.slots_of(ring.number) + index * queue.slot_bytes, *here = queue.staging.get();
+      unsigned char *at = queue.slots_of(ring.number) + index * queue.slot_bytes, *here = queue.staging.memory.get();
       queue.backend.copy(here, at, some * queue.slot_bytes);
       const uint64_t sequence = ring.sequence_of(begin); // of all these slots
       bool changed = false;
@@ -97,9 +97,8 @@ void QueueStorage::recover_pending(const Run &run) {
 // `level_end`: the end of an interrupted level, or 0. `claimed_in_order`: whether exactly the tickets below `head` were
 // claimed.
 void QueueStorage::recover(uint64_t level_end, bool claimed_in_order) {
-  const uint64_t dropped = counters.spilled - std::min(counters.spilled, spill_size());
-  spill_written |= counters.spilled > 0;
-  reserve_staging(kVisitedSlots * slot_bytes);
+  const uint64_t dropped = counters.spilled - std::min(counters.spilled, spill.size());
+  staging.reserve(kVisitedSlots * slot_bytes);
   const bool in_place = claimed_in_order &&
                         (has_buckets() ? recover_lists_in_place(level_end) : recover_in_place(level_end, [] { return true; }));
   if (!in_place) recover_aside(level_end);
@@ -107,54 +106,28 @@ void QueueStorage::recover(uint64_t level_end, bool claimed_in_order) {
   disordered = false;
 }
 
-// Reads the spill area. Items of the ring's tickets from `end` on go to their places in `beyond`; returns their number.
-uint64_t QueueStorage::read_spilled(uint64_t end, unsigned char *beyond) {
-  const uint64_t n = std::min(counters.spilled, spill_size()), bytes = spilled_bytes(item_bytes);
-  const unsigned char *area = static_cast<const unsigned char *>(spill);
-  uint64_t num_beyond = 0;
-  found.clear();
-  for (uint64_t done = 0, some; done < n; done += some) {
-    some = std::min(n - done, staging_bytes / bytes);
-    backend.copy(staging.get(), area + done * bytes, some * bytes);
-    for (uint64_t i = 0; i < some; ++i) {
-      TicketItem one{};
-      std::memcpy(&one.ticket, &staging[(i + 1) * bytes - 8], 8);
-      const bool is_far = is_far_ticket(one.ticket);
-      if (one.ticket >= end && !is_far) {
-        std::memcpy(beyond + (one.ticket - end) * item_bytes, &staging[i * bytes], item_bytes);
-        ++num_beyond;
-        continue;
-      }
-      std::memcpy(one.item, &staging[i * bytes], item_bytes);
-      (is_far ? found.far : found.spilled).push_back(one);
-    }
-  }
-  return num_beyond;
+// Reads spilled far items and the spilled items of tickets below `end`; returns the number of other spilled items.
+uint64_t QueueStorage::read_spilled(uint64_t end) {
+  uint64_t *const number = &static_cast<Counters *>(device_counters)->spilled;
+  return spill.read(std::min(counters.spilled, spill.size()), end, number, &found);
 }
 
 // False if the rings cannot stay as they are.
 bool QueueStorage::recover_in_place(uint64_t level_end, const std::function<bool()> &lists_stay) {
   const RingTickets last = last_ring();
-  // All items of the tickets from `end` on were spilled, since their slots hold other items: perhaps many, which go straight
-  // behind.
+  // All items of the tickets from `end` on were spilled, since their slots hold other items. However many these items are, they
+  // stay in the spill area.
   const uint64_t end = std::min(last.end, std::max(std::min(counters.head, last.end), last.start) + last.size);
-  std::vector<unsigned char> rest;
-  rest.reserve((last.end - end) * item_bytes + overflow.size() + bytes_for_inbox);
-  rest.resize((last.end - end) * item_bytes);
-  if (read_spilled(end, rest.data()) != last.end - end || !lists_stay()) return false; // items were lost, or would be
+  if (counters.spilled > spill.size() || read_spilled(end) != last.end - end) return false; // items were lost
+  if (!lists_stay()) return false;
   rings.clear();
   for (unsigned k = 0; k <= last.number; ++k) rings.push_back(ring_of_growth(k));
   StagedSlots staged{*this};
   InPlaceRecovery<StagedSlots> recovery(staged, rings, counters.head, counters.first_left, found);
   if (!recovery.plan()) return false;
-  std::vector<unsigned char> behind;
-  behind.reserve(found.behind.size() * item_bytes);
-  for (const TicketItem &its : found.behind) behind.insert(behind.end(), its.item, its.item + item_bytes);
-  rest.reserve(rest.size() + behind.size() + overflow.size() + bytes_for_inbox);
-  rest.insert(rest.begin(), behind.begin(), behind.end());
-  rest.insert(rest.end(), overflow.begin(), overflow.end());
+  if (!spill.write(counters.spilled, found.displaced)) return false;
   recovery.carry_out();
-  overflow.swap(rest);
+  const uint64_t spilled = counters.spilled + found.displaced.size();
   count_growths();
   uint64_t first_tickets[kMostGrowths + 1];
   std::copy(std::begin(counters.ring_first_ticket), std::end(counters.ring_first_ticket), first_tickets);
@@ -164,6 +137,7 @@ bool QueueStorage::recover_in_place(uint64_t level_end, const std::function<bool
   counters.tail = recovery.tail + growths * kGrowth;
   counters.quiescent = QueueRef<4>::none_quiescent(recovery.head);
   level = level_end - std::min(level_end, recovery.head);
+  spill.keep(recovery.tail, last.end, spilled);
   return true;
 }
 
@@ -171,7 +145,7 @@ bool QueueStorage::recover_in_place(uint64_t level_end, const std::function<bool
 void QueueStorage::recover_aside(uint64_t level_end) {
   uint64_t of_level = 0;
   std::vector<unsigned char> all = peek_from(0, level_end, &of_level);
-  read_spilled(kNever, nullptr);
+  read_spilled(kNever);
   all.reserve(all.size() + found.spilled.size() * item_bytes);
   for (const TicketItem &its : found.spilled) all.insert(all.end(), its.item, its.item + item_bytes);
   if (has_buckets()) return recover_prioritized(all);
@@ -186,18 +160,22 @@ std::vector<unsigned char> QueueStorage::peek() {
   return all;
 }
 
-// The items of ready slots in the order of their tickets, from `ticket` on, then the items of `overflow`; *of_level: how many
+// The items of ready slots in the order of their tickets, from `ticket` on, then the items without a slot; *of_level: how many
 // of all these items have a ticket below `level_end`.
 std::vector<unsigned char> QueueStorage::peek_from(uint64_t ticket, uint64_t level_end, uint64_t *of_level) {
   std::vector<unsigned char> result;
   uint64_t earlier = 0, slots = 0;
   for (unsigned k = 0; k <= growths_of(counters.tail); ++k) slots += first_size << k;
   const uint64_t unfinished = tickets_of(counters.tail) + counters.untracked - counters.finished;
-  result.reserve(std::min(unfinished, slots) * item_bytes + overflow.size());
+  result.reserve((std::min(unfinished, slots) + spill.num_kept()) * item_bytes + overflow.size());
   if (!has_buckets() || disordered || in_lists)
     for (unsigned k = 0; k <= growths_of(counters.tail); ++k)
       earlier += peek_ring(ring_of_growth(k), ticket, level_end, &result);
   if (of_level) *of_level = earlier;
+  if (const uint64_t kept = spill.num_kept()) {
+    result.resize(result.size() + kept * item_bytes);
+    spill.read_kept(&result[result.size() - kept * item_bytes]);
+  }
   result.insert(result.end(), overflow.begin(), overflow.end());
   return result;
 }
@@ -208,7 +186,7 @@ uint64_t QueueStorage::peek_ring(const RingTickets &ring, uint64_t from, uint64_
   const uint64_t lap = ring.end > ring.size ? ring.end - ring.size : 0; // from here on each ticket has its own slot
   const uint64_t begin = std::max({from, ring.start, lap});
   if (begin >= ring.end) return 0;
-  reserve_staging(kVisitedSlots * slot_bytes);
+  staging.reserve(kVisitedSlots * slot_bytes);
   std::map<uint64_t, std::vector<unsigned char>> older; // items of older generations, by how many generations
   const size_t before = result->size();
   Appender latest(result);

@@ -152,16 +152,20 @@ template <unsigned bytes> struct World {
     const unsigned growths = growths_of(counters->tail);
     counters->head = counters->finished = recovery.head;
     counters->tail = recovery.tail + growths * kGrowth;
-    // The order is that of the tickets, and those that find no room are the newest.
+    // The order is that of the tickets, and items that find no room are the newest.
+    std::vector<TicketItem> behind = items.displaced;
+    for (const TicketItem &its : items.spilled)
+      if (its.ticket >= recovery.tail) behind.push_back(its);
+    std::sort(behind.begin(), behind.end(), [](const TicketItem &a, const TicketItem &b) { return a.ticket < b.ticket; });
     std::map<uint64_t, uint64_t> now;
     uint64_t ticket = recovery.head;
-    CHECK(pending.size() == recovery.tail - recovery.head + items.behind.size(),
-          "%zu items pending: tickets [%" PRIu64 ", %" PRIu64 ") and %zu behind", pending.size(), recovery.head, recovery.tail, items.behind.size());
+    CHECK(pending.size() == recovery.tail - recovery.head + behind.size(),
+          "%zu items pending: tickets [%" PRIu64 ", %" PRIu64 ") and %zu behind", pending.size(), recovery.head, recovery.tail, behind.size());
     for (const auto &[old_ticket, value] : pending) {
       if (ticket < recovery.tail) now[ticket++] = value;
       else {
-        const TicketItem &its = items.behind[ticket++ - recovery.tail];
-        CHECK(value_of(its.item, bytes) == value && its.ticket == old_ticket, "item %" PRIu64 " is behind in place of %" PRIu64, value_of(its.item, bytes), value);
+        const TicketItem &its = behind[ticket++ - recovery.tail];
+        CHECK(value_of(its.item, bytes) == value && its.ticket == old_ticket && its.ticket == ticket - 1, "item %" PRIu64 " is behind in place of %" PRIu64, value_of(its.item, bytes), value);
       }
     }
     pending = now;
