@@ -1,4 +1,4 @@
-"""Latency of stopping a launch, by schedule and by the number of pending items: stop_latency.py [--device cuda] [N ...] [--bursts TIMEOUT ...]
+"""Latency of stopping a launch by schedule and pending items: stop_latency.py [--device cuda] [N ...] [--bursts SECONDS ...]
 
 For each N and schedule: a queue whose tasks push their items again, so that N are always pending; one that was filled from the
 host, with buckets also with a thousand priorities ("far items"), and, for persistent launches, one that grew while workers ran.
@@ -6,9 +6,9 @@ Prints how long after its deadline a launch with a timeout is back, how long a l
 worker.stop(), and how long one takes that finds the queue full; medians of three. The number of pending items is checked
 after each.
 
---bursts TIMEOUT ...: each thread of a CTA pushes its CTA's item again, so that millions of items are in hand at a stop, and find
-no slot. For each timeout, in seconds, launches of one queue follow each other: how long after its deadline each is back, how
-many items are pending, and how long the next launch takes, whose first task calls worker.stop().
+--bursts SECONDS ...: each thread of a CTA pushes its CTA's item again, so that at a stop millions of items are in hand, and
+find no slot. For each timeout, launches of one queue follow each other: how long after its deadline each is back, how many
+items are pending, and how long the next launch takes, whose first task calls worker.stop().
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from functools import partial
 
 import numpy as np
 
@@ -164,12 +165,12 @@ def print_bursts(device: str, timeouts: list[float]) -> None:
     for timeout in timeouts:
         queue = atos.Queue(64, dtype=np.int64, device=device)
         queue.push([1])
-        ended(lambda queue=queue: queue.launch_cta(burst, timeout=0.001), atos.LaunchTimeoutError)
+        ended(partial(queue.launch_cta, burst, timeout=0.001), atos.LaunchTimeoutError)
         queue.launch_cta(stop)
         queue = atos.Queue(64, dtype=np.int64, device=device)
         queue.push([1])
         for _ in range(3):
-            seconds = ended(lambda queue=queue: queue.launch_cta(burst, timeout=timeout), atos.LaunchTimeoutError)
+            seconds = ended(partial(queue.launch_cta, burst, timeout=timeout), atos.LaunchTimeoutError)
             pending = len(queue)
             begin = time.perf_counter()
             stopped = queue.launch_cta(stop)
@@ -186,7 +187,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--worker", default="cta")
     parser.add_argument("--schedule", choices=SCHEDULES, nargs="+", default=list(SCHEDULES))
-    parser.add_argument("--bursts", type=float, nargs="+", metavar="TIMEOUT")
+    parser.add_argument("--bursts", type=float, nargs="+", metavar="SECONDS")
     given = parser.parse_args()
     if given.bursts:
         return print_bursts(given.device, given.bursts)

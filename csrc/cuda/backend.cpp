@@ -6,10 +6,10 @@
 #include "cuda/launch.h"
 #include "cuda/memory.h"
 #include "cuda/memory_pool.h"
+#include "cuda/move_items.h"
 #include "cuda/peers.h"
 #include "cuda/program.h"
 #include "cuda/shared_memory.h"
-#include "cuda/spilled_items.h"
 #include "cuda/spread_memory.h"
 #include "cuda/store_items.h"
 #include "cuda/virtual_memory.h"
@@ -48,9 +48,11 @@ public:
   bool gather_spilled(const SpilledItems &spilled, uint64_t end, uint64_t *number, uint64_t size) override {
     return device.call_unless_run([&] { cuda::gather_spilled(device, spilled, end, number, size); });
   }
-  bool store_spilled(const SpilledItems &spilled, uint64_t first, uint64_t num_tickets, uint64_t start, uint64_t size,
-                     void *slots) override {
-    return device.call_unless_run([&] { cuda::store_spilled(device, spilled, first, num_tickets, start, size, slots); });
+  bool store_spilled(const SpilledItems &spilled, uint64_t first, uint64_t n, const RingSlots &to) override {
+    return device.call_unless_run([&] { cuda::store_spilled(device, spilled, first, n, to); });
+  }
+  bool move_slots(const RingSlots &from, uint64_t first, uint64_t n, uint32_t item_bytes, void *to) override {
+    return device.call_unless_run([&] { cuda::move_slots(device, from, first, n, item_bytes, to); });
   }
   std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) override { return reserve_range(device, bytes); }
 

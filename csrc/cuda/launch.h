@@ -18,7 +18,8 @@ inline uint32_t workers_per_block(const atos_launch &launch) {
   return launch.worker == ATOS_THREAD ? launch.threads : launch.worker == ATOS_WARP ? launch.threads / 32 : 1;
 }
 
-// Maps memory for one more growth of the queue, and for further growths that fit into the same blocks; the workers wait for it.
+// Maps memory for one more growth of the queue, or a part of this memory: then the request stays, and the next call goes on, so
+// that the host looks for a stop meanwhile. Further growths that fit into the same blocks are granted too. The workers wait.
 void grant_growth(CudaDevice &device, Run &run, CompletionRecord &record);
 
 // The schedules, in persistent.cpp and discrete.cpp. `Backend` describes the schedules.

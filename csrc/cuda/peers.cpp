@@ -94,12 +94,14 @@ bool observe_all(const Runs &runs, atos_sample *now) {
 
 void look_after(const Runs &runs) {
   for (unsigned polls = 1; !all_ended(runs); ++polls) {
+    bool grows = false;
     for (const auto &run : runs) {
       if (has_ended(*run) || !__atomic_load_n(&run->kernel.record->growths_requested, __ATOMIC_ACQUIRE)) continue;
       const Place at(*run);
       grant_growth(at.gpu, *run, at.record);
+      grows = true;
     }
-    if (polls % kPollsBetweenChecks) continue;
+    if (!grows && polls % kPollsBetweenChecks) continue;
     for (const auto &run : runs) {
       const Place at(*run);
       check_running(at.stream);

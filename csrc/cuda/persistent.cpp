@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::chrono::microseconds kSleep{50};
 constexpr unsigned kSleepsBetweenChecks = 20;
+constexpr uint64_t kMappedAtOnce = 512 << 20; // bytes, which a GPU clears in some 10 ms beside a kernel
 
 void run_kernel(CudaDevice &device, Run &run) {
   device.refuse_if_stuck();
@@ -39,8 +40,9 @@ void run_kernel(CudaDevice &device, Run &run) {
   const unsigned between_checks = sleeps ? kSleepsBetweenChecks : kPollsBetweenChecks;
   for (unsigned polls = 1; !all_ended(run); ++polls) {
     if (sleeps) std::this_thread::sleep_for(kSleep);
-    if (__atomic_load_n(&record.growths_requested, __ATOMIC_ACQUIRE)) grant_growth(device, run, record);
-    if (polls % between_checks == 0) poll_launch(device, run, stream);
+    const bool grows = __atomic_load_n(&record.growths_requested, __ATOMIC_ACQUIRE);
+    if (grows) grant_growth(device, run, record);
+    if (grows || polls % between_checks == 0) poll_launch(device, run, stream);
   }
   run.counters->growths_requested |= record.growths_requested;
   run.monitor.workers_stopped(record.stop);
@@ -66,14 +68,16 @@ void run_kernel(CudaDevice &device, Run &run) {
 void grant_growth(CudaDevice &device, Run &run, CompletionRecord &record) {
   LaunchResources &resources = resources_of_thread(device);
   uint64_t &growths_granted = run.counters->growths_granted;
-  __atomic_store_n(&record.growths_requested, 0, __ATOMIC_RELAXED);
   run.counters->growths_requested = growths_granted + 1;
   try {
-    run.growable->extend(bytes_of_growths(run.ring_bytes, unsigned(growths_granted) + 1));
+    const uint64_t needed = bytes_of_growths(run.ring_bytes, unsigned(growths_granted) + 1);
+    run.growable->extend(std::min(needed, run.growable->mapped + kMappedAtOnce));
+    if (run.growable->mapped < needed) return; // the request stays
     growths_granted = std::min(run.kernel.growths, growths_within(run.ring_bytes, run.growable->mapped));
   } catch (const std::exception &) { // whatever the failure: the workers wait for an answer
     growths_granted |= kNoMore;
   }
+  __atomic_store_n(&record.growths_requested, 0, __ATOMIC_RELAXED);
   *resources.growths_granted = growths_granted;
   const CUdeviceptr at = address(&run.kernel.counters->growths_granted);
   check(driver().cuMemcpyHtoDAsync(at, resources.growths_granted, 8, resources.control), "providing memory");

@@ -61,7 +61,12 @@ void CudaGrowableRange::extend(uint64_t size) {
   check(d.cuMemMap(address(begin) + part.at, part.size, 0, part.handle, 0), "mapping memory");
   const std::vector<CUmemAccessDesc> access = device.access();
   check(d.cuMemSetAccess(address(begin) + part.at, part.size, access.data(), access.size()), "mapping memory");
-  clear_beside_kernels(device, address(begin) + part.at, part.size);
+  const CUdeviceptr fresh = address(begin) + part.at;
+  if (!device.call_unless_run([&] {
+        check(d.cuMemsetD8(fresh, 0, part.size), "clearing memory");
+        check(d.cuStreamSynchronize(CU_STREAM_LEGACY), "clearing memory"); // other streams use the memory next
+      }))
+    clear_beside_kernels(device, fresh, part.size);
   mapped += part.size;
 }
 

@@ -21,6 +21,12 @@ struct SpilledItems {
   uint64_t count;
 };
 
+// The slots of a ring in the memory of a device; ticket `start` had the first slot.
+struct RingSlots {
+  void *begin;
+  uint64_t start, size;
+};
+
 class Backend : public MemorySource {
 public:
   virtual void query(atos_device_info *info) = 0;
@@ -34,15 +40,19 @@ public:
                            uint32_t /* item_bytes */, uint64_t /* generation */) {
     return false;
   }
-  // Both false where the host has to do that, as for `store_items`. `gather_spilled` copies, of the spilled items, far items
-  // and the items of tickets below `end` behind all spilled items, and adds their number to `*number`; what lies beyond `size`
-  // items is counted and not copied. `store_spilled` fills the slots of `num_tickets` tickets from `first` on with their items;
-  // ticket `start` had the first one of the `size` slots.
+  // The next three return false where the host has to do that, as `store_items` does.
+  // Copies, of the spilled items, far items and the items of tickets below `end` behind all spilled items, and adds their
+  // number to `*number`; what lies beyond `size` items is counted and not copied.
   virtual bool gather_spilled(const SpilledItems &, uint64_t /* end */, uint64_t * /* number */, uint64_t /* size */) {
     return false;
   }
-  virtual bool store_spilled(const SpilledItems &, uint64_t /* first */, uint64_t /* num_tickets */, uint64_t /* start */,
-                             uint64_t /* size */, void * /* slots */) {
+  // Fills the slots of `n` tickets from `first` on with those of the spilled items that have these tickets.
+  virtual bool store_spilled(const SpilledItems &, uint64_t /* first */, uint64_t /* n */, const RingSlots & /* to */) {
+    return false;
+  }
+  // Copies the items of `n` tickets from `first` on, which are ready, into slots that have their first generation.
+  virtual bool move_slots(const RingSlots & /* from */, uint64_t /* first */, uint64_t /* n */, uint32_t /* item_bytes */,
+                          void * /* to */) {
     return false;
   }
   virtual void wait(void *stream) = 0;  // for all work in a stream of the device

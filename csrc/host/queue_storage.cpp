@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "host/host_slots.h"
 #include "host/resource_limits.h"
@@ -62,8 +63,12 @@ void QueueStorage::make_ring(uint64_t capacity) {
       throw;
     }
   }
-  source.release(slots);
-  slots = fresh;
+  source.release(std::exchange(slots, fresh));
+  begin_ring(capacity);
+}
+
+// Notes that `slots` is a new ring, without other rings behind it.
+void QueueStorage::begin_ring(uint64_t capacity) {
   growable.reset();
   first_size = size = capacity;
   growths = 0;
@@ -108,8 +113,33 @@ void QueueStorage::clear() {
 
 void QueueStorage::move_to(uint64_t capacity) {
   if (has_buckets()) return bring_to_host(), make_ring(capacity);
+  if (move_on_device(capacity)) return;
   const std::vector<unsigned char> all = peek();
   replace_in(capacity, all.data(), all.size() / item_bytes, level);
+}
+
+// Moves all items to a new ring, without the host. False if there are few items, or where the host has to move them.
+bool QueueStorage::move_on_device(uint64_t capacity) {
+  const uint64_t n = num_in_rings(), kept = spill.num_kept();
+  if (!is_many(n + kept) || !overflow.empty() || n + kept > capacity || capacity == first_size) return false;
+  check_size(capacity);
+  const auto release = [this](void *memory) { source.release(memory); };
+  std::unique_ptr<void, decltype(release)> fresh(source.allocate(capacity * slot_bytes), release);
+  uint64_t moved = 0;
+  for (unsigned k = 0; k <= growths_of(counters.tail); ++k) {
+    const RingTickets ring = ring_of_growth(k);
+    const uint64_t begin = std::max(counters.head, ring.start), end = std::max(begin, ring.end);
+    void *const to = static_cast<unsigned char *>(fresh.get()) + moved * slot_bytes;
+    if (end > begin && !backend.move_slots(slots_of(ring), begin, end - begin, item_bytes, to)) return false;
+    moved += end - begin;
+  }
+  if (kept && !spill.store_kept({fresh.get(), counters.head, capacity})) return false;
+  const uint64_t of_level = level;
+  source.release(std::exchange(slots, fresh.release()));
+  begin_ring(capacity);
+  counters.tail = n + kept;
+  level = of_level;
+  return true;
 }
 
 void QueueStorage::gather() {
@@ -149,7 +179,7 @@ void QueueStorage::store_kept() {
   const uint64_t n = spill.num_kept();
   if (!n) return;
   const RingTickets ring = last_ring();
-  if (spill.store_kept(ring, slots_of(ring.number))) {
+  if (is_many(n) && spill.store_kept(slots_of(ring))) {
     note_appended(n);
   } else {
     const std::unique_ptr<unsigned char[]> items(new unsigned char[n * item_bytes]);

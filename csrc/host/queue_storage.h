@@ -146,6 +146,7 @@ private:
 
   void free_memory() noexcept;
   void make_ring(uint64_t capacity);
+  void begin_ring(uint64_t capacity);
   void reset_counters();
   void reset(uint64_t written = 0);
   bool add_rings(uint64_t more);
@@ -154,6 +155,7 @@ private:
   QueueAddresses addresses() const;
   void provide_for_growth(Run &run);
   uint64_t num_in_rings() const { return has_buckets() && !in_lists ? 0 : tickets_of(counters.tail) - counters.head; }
+  bool is_many(uint64_t items) const { return items > kVisitedSlots; } // for the host, which moves some items sooner
   uint64_t num_without_slot() const { return spill.num_kept() + overflow.size() / item_bytes; }
 
   // The rings and their slots.
@@ -163,6 +165,8 @@ private:
   unsigned char *slots_of(unsigned ring) const;
   uint64_t free_tickets() const; // of the last ring, behind the tail
   void reserve_staging(const Pushed &items, uint64_t n);
+  RingSlots slots_of(const RingTickets &ring) const { return {slots_of(ring.number), ring.start, ring.size}; }
+  bool move_on_device(uint64_t capacity);
   void store_kept();
   void note_appended(uint64_t n);
   void write_slots(unsigned char *memory, const RingTickets &ring, uint64_t ticket, const Pushed &items, uint64_t n);

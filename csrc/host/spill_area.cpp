@@ -87,9 +87,8 @@ void SpillArea::read_kept(unsigned char *items) const {
   });
 }
 
-bool SpillArea::store_kept(const RingTickets &ring, void *slots) const {
-  return kept.count * spilled_bytes(item_bytes) > staging.bytes &&
-         backend.store_spilled(first(kept.count), kept.begin, num_kept(), ring.start, ring.size, slots);
+bool SpillArea::store_kept(const RingSlots &to) const {
+  return backend.store_spilled(first(kept.count), kept.begin, num_kept(), to);
 }
 
 } // namespace atos

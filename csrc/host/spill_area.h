@@ -31,8 +31,7 @@ public:
   uint64_t num_kept() const { return kept.end - kept.begin; }
 
   void read_kept(unsigned char *items) const; // in the order of their tickets
-  // Fills the slots of the tickets of the kept items, which lie in this ring; false where the host has to.
-  bool store_kept(const RingTickets &ring, void *slots) const;
+  bool store_kept(const RingSlots &to) const; // into the slots of their tickets; false where the host has to
 
 private:
   const uint32_t item_bytes;

@@ -1,8 +1,8 @@
-// Kernels over spilled items.
+// Kernels that move items between a queue's rings and its spill area.
 #include "cuda/available.h"
 
 #if ATOS_HAS_CUDA
-#include "cuda/spilled_items.h"
+#include "cuda/move_items.h"
 
 #include "cuda/ptx_kernel.h"
 
@@ -10,9 +10,10 @@ namespace atos::cuda {
 namespace {
 
 // A spilled item has `item_bytes` bytes, 4 or a multiple of 8, and a ticket, which begins at a multiple of 8: `bytes` in all.
-// In C++, with `ticket(i)`, `begin(i)` of spilled item i:
+// In C++, with `ticket(i)`, `begin(i)` of spilled item i, `place(t)` = (t - start) % size and sequence numbers of ready slots:
 //   gather_spilled:  if (int64_t(ticket(i)) < int64_t(end) && (k = (*number)++) < size) copy(begin(k), begin(i), bytes);
-//   store_spilled:   if (ticket(i) - first < num_tickets) slot of (ticket(i) - start) % size = {item(i), sequence};
+//   store_spilled:   if (ticket(i) - first < tickets) slots[place(ticket(i))] = {item(i), 2 * ((ticket(i) - start) / size) +
+//   1}; move_slots:      to[i] = {item of slots[place(first + i)], 1};
 // The ticket of a far item is negative as a signed number. A slot has the size of a spilled item, and its sequence number lies
 // where the spilled item's ticket does; but a slot of 4 bytes has the sequence number above the item, in one word.
 const char kProgram[] = ATOS_PTX_HEADER
@@ -95,37 +96,79 @@ const char kProgram[] = ATOS_PTX_HEADER
     "  shl.b64 ticket, ticket, 3;\n"
     "  add.u64 to, memory, ticket;\n"
     "  st.global.u64 [to], word;\n"
+    "skip:\n" ATOS_PTX_END_LOOP
+    ".visible .entry move_slots(.param .u64 slots, .param .u64 bytes, .param .u64 first, .param .u64 count, "
+    ".param .u64 start, .param .u64 size, .param .u64 target) {\n"
+    "  .reg .u64 memory, each, least, n, origin, places, fresh, at, to, k, word, place;\n"
+    "  .reg .pred joined;\n"
+    "  ld.param.u64 memory, [slots];\n"
+    "  ld.param.u64 each, [bytes];\n"
+    "  ld.param.u64 least, [first];\n"
+    "  ld.param.u64 n, [count];\n"
+    "  ld.param.u64 origin, [start];\n"
+    "  ld.param.u64 places, [size];\n"
+    "  ld.param.u64 fresh, [target];\n"
+    "  sub.u64 least, least, origin;\n"
+    "  setp.eq.u64 joined, each, 8;\n"
+    "  cvta.to.global.u64 memory, memory;\n"
+    "  cvta.to.global.u64 fresh, fresh;\n" ATOS_PTX_BEGIN_LOOP "  add.u64 place, least, i;\n"
+    "  rem.u64 place, place, places;\n"
+    "  mad.lo.u64 at, place, each, memory;\n"
+    "  mad.lo.u64 to, i, each, fresh;\n"
+    "  @joined bra join;\n"
+    "  sub.u64 k, each, 8;\n"
+    "  add.u64 place, to, k;\n"
+    "  mov.u64 word, 1;\n"
+    "  st.global.u64 [place], word;\n"
+    "copy:\n"
+    "  sub.u64 k, k, 8;\n"
+    "  add.u64 place, at, k;\n"
+    "  ld.global.u64 word, [place];\n"
+    "  add.u64 place, to, k;\n"
+    "  st.global.u64 [place], word;\n"
+    "  setp.ne.u64 over, k, 0;\n"
+    "  @over bra copy;\n"
+    "  bra skip;\n"
+    "join:\n"
+    "  ld.global.u64 word, [at];\n"
+    "  and.b64 word, word, 0xffffffff;\n"
+    "  or.b64 word, word, 0x100000000;\n"
+    "  st.global.u64 [to], word;\n"
     "skip:\n" ATOS_PTX_END_LOOP;
 static_assert(sizeof(Slot<4>) == 8 && sizeof(Slot<8>) == sizeof(SpilledItem<8>) && sizeof(Slot<32>) == sizeof(SpilledItem<32>));
 
-struct SpillKernels {
-  const PtxModule module{kProgram, "the kernels that move spilled items"};
-  const CUfunction gather = module.kernel("gather_spilled"), store = module.kernel("store_spilled");
+struct MoveKernels {
+  const PtxModule module{kProgram, "the kernels that move items"};
+  const CUfunction gather_spilled = module.kernel("gather_spilled"), store_spilled = module.kernel("store_spilled"),
+                   move_slots = module.kernel("move_slots");
 
-  explicit SpillKernels(int32_t) {}
+  explicit MoveKernels(int32_t) {}
 };
+
+// Runs a kernel over elements, with these parameters.
+template <class... Parameters>
+void run(CudaDevice &device, const CUfunction MoveKernels::*kernel, uint64_t count, Parameters... parameters) {
+  device.refuse_if_stuck();
+  ScopedContext current(device.context);
+  void *all[] = {&parameters...};
+  run_over(device, instance_of_device<MoveKernels>(device.index).*kernel, count, all, "moving items");
+}
 
 } // namespace
 
 void gather_spilled(CudaDevice &device, const SpilledItems &spilled, uint64_t end, uint64_t *number, uint64_t size) {
-  device.refuse_if_stuck();
-  ScopedContext current(device.context);
-  const CUfunction kernel = instance_of_device<SpillKernels>(device.index).gather;
-  void *begin = spilled.begin;
-  uint64_t bytes = spilled_bytes(spilled.item_bytes), count = spilled.count;
-  void *parameters[] = {&begin, &bytes, &end, &count, &number, &size};
-  run_over(device, kernel, count, parameters, "looking for spilled items");
+  run(device, &MoveKernels::gather_spilled, spilled.count, spilled.begin, spilled_bytes(spilled.item_bytes), end, spilled.count,
+      number, size);
 }
 
-void store_spilled(CudaDevice &device, const SpilledItems &spilled, uint64_t first, uint64_t num_tickets, uint64_t start,
-                   uint64_t size, void *slots) {
-  device.refuse_if_stuck();
-  ScopedContext current(device.context);
-  const CUfunction kernel = instance_of_device<SpillKernels>(device.index).store;
-  void *begin = spilled.begin;
-  uint64_t bytes = spilled_bytes(spilled.item_bytes), count = spilled.count, packed = spilled.item_bytes == 4;
-  void *parameters[] = {&begin, &bytes, &first, &count, &num_tickets, &start, &size, &slots, &packed};
-  run_over(device, kernel, count, parameters, "storing spilled items");
+void store_spilled(CudaDevice &device, const SpilledItems &spilled, uint64_t first, uint64_t n, const RingSlots &to) {
+  run(device, &MoveKernels::store_spilled, spilled.count, spilled.begin, spilled_bytes(spilled.item_bytes), first,
+      spilled.count, n, to.start, to.size, to.begin, uint64_t(spilled.item_bytes == 4));
+}
+
+void move_slots(CudaDevice &device, const RingSlots &from, uint64_t first, uint64_t n, uint32_t item_bytes, void *to) {
+  const uint64_t bytes = item_bytes == 4 ? 8 : item_bytes + 8;
+  run(device, &MoveKernels::move_slots, n, from.begin, bytes, first, n, from.start, from.size, to);
 }
 
 } // namespace atos::cuda
