@@ -46,13 +46,13 @@ public:
     return device.call_unless_run([&] { cuda::store_items(device, slots, items, first, count, item_bytes, generation); });
   }
   bool gather_spilled(const SpilledItems &spilled, uint64_t end, uint64_t *number, uint64_t size) override {
-    return device.call_unless_run([&] { cuda::gather_spilled(device, spilled, end, number, size); });
+    return device.call_if_idle([&] { cuda::gather_spilled(device, spilled, end, number, size); });
   }
   bool store_spilled(const SpilledItems &spilled, uint64_t first, uint64_t n, const RingSlots &to) override {
-    return device.call_unless_run([&] { cuda::store_spilled(device, spilled, first, n, to); });
+    return device.call_if_idle([&] { cuda::store_spilled(device, spilled, first, n, to); });
   }
   bool move_slots(const RingSlots &from, uint64_t first, uint64_t n, uint32_t item_bytes, void *to) override {
-    return device.call_unless_run([&] { cuda::move_slots(device, from, first, n, item_bytes, to); });
+    return device.call_if_idle([&] { cuda::move_slots(device, from, first, n, item_bytes, to); });
   }
   std::unique_ptr<GrowableRange> reserve_growable(uint64_t bytes) override { return reserve_range(device, bytes); }
 

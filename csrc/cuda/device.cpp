@@ -121,6 +121,11 @@ bool CudaDevice::has_run() {
   return runs_for_host || StopMonitor::in_callback();
 }
 
+bool CudaDevice::is_idle() {
+  std::lock_guard<std::mutex> lock(guard);
+  return !runs && !StopMonitor::in_callback();
+}
+
 CUevent CudaDevice::event_of_all() const noexcept {
   const Driver &d = driver();
   CUevent event = nullptr;

@@ -100,11 +100,19 @@ public:
 
   // Whether the calling thread must not wait for all work of the GPU: a run waits for the host, perhaps for this thread, or
   // this thread is in the callback of a launch, which serves the run. `call_unless_run` then does not call, and returns false.
-  // No run begins during a call. The context has to be current.
+  // `call_if_idle` does not call beside any run: the call may wait for kernels, which may run for hours. No run begins during a
+  // call. The context has to be current.
   bool has_run();
+  bool is_idle();
   template <class Call> bool call_unless_run(Call call) {
     std::shared_lock<std::shared_mutex> none_begins(beginning);
     if (has_run()) return false;
+    call();
+    return true;
+  }
+  template <class Call> bool call_if_idle(Call call) {
+    std::shared_lock<std::shared_mutex> none_begins(beginning);
+    if (!is_idle()) return false;
     call();
     return true;
   }

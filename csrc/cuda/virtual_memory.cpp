@@ -62,7 +62,7 @@ void CudaGrowableRange::extend(uint64_t size) {
   const std::vector<CUmemAccessDesc> access = device.access();
   check(d.cuMemSetAccess(address(begin) + part.at, part.size, access.data(), access.size()), "mapping memory");
   const CUdeviceptr fresh = address(begin) + part.at;
-  if (!device.call_unless_run([&] {
+  if (!device.call_if_idle([&] {
         check(d.cuMemsetD8(fresh, 0, part.size), "clearing memory");
         check(d.cuStreamSynchronize(CU_STREAM_LEGACY), "clearing memory"); // other streams use the memory next
       }))

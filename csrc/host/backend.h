@@ -40,7 +40,7 @@ public:
                            uint32_t /* item_bytes */, uint64_t /* generation */) {
     return false;
   }
-  // The next three return false where the host has to do that, as `store_items` does.
+  // The next three return false where the host has to do that: on the CPU, and beside any run.
   // Copies, of the spilled items, far items and the items of tickets below `end` behind all spilled items, and adds their
   // number to `*number`; what lies beyond `size` items is counted and not copied.
   virtual bool gather_spilled(const SpilledItems &, uint64_t /* end */, uint64_t * /* number */, uint64_t /* size */) {
