@@ -170,7 +170,11 @@ def print_bursts(device: str, timeouts: list[float]) -> None:
         queue = atos.Queue(64, dtype=np.int64, device=device)
         queue.push([1])
         for _ in range(3):
-            seconds = ended(partial(queue.launch_cta, burst, timeout=timeout), atos.LaunchTimeoutError)
+            try:
+                seconds = ended(partial(queue.launch_cta, burst, timeout=timeout), atos.LaunchTimeoutError)
+            except atos.QueueFullError:
+                print(f"{timeout:12} {len(queue):15,}   more than memory holds, before the deadline", flush=True)
+                break
             pending = len(queue)
             begin = time.perf_counter()
             stopped = queue.launch_cta(stop)

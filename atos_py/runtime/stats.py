@@ -213,7 +213,7 @@ class LaunchStats:
             grown=sum([run.grown for run in runs]),
             launches=sum([run.launches for run in runs]),
             registers=max([run.registers for run in runs]),
-            stopped=True in [run.stopped for run in runs],
+            stopped=any(run.stopped for run in runs),
             trace=np.concatenate(traces) if traces else None,
             profile=sum([run.profile for run in runs], start=Profile()),
             tasks_run_by=tasks_run_by,

@@ -6,7 +6,7 @@
 
 using namespace atos;
 
-// How long a caller waits for another thread's use of the queue, before the caller may handle signals.
+// While another thread uses the queue, a caller waits so long before it may handle signals.
 constexpr std::chrono::milliseconds kLockWait{20};
 
 // Every use of the queue begins here. Items left by an abandoned launch are recovered when its workers have ended.

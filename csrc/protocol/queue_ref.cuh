@@ -102,8 +102,9 @@ template <unsigned bytes> struct QueueRef : GrowingRings<bytes> {
     fence();
     *tail = load(&counters->tail);
     if (finished != tickets_of(*tail) + load(&counters->untracked)) return false;
-    // Where slots have one word, no fence lies between a ticket's reservation and the commit of its item. So a worker may count
-    // a task as finished before the reservation is visible here; equal counts are confirmed by reads that cannot be stale.
+    // If slots have one word, a push has no fence between the reservation of its ticket and the commit of its item. So a worker
+    // may count a task as finished before the reservation is visible here; equal counts are confirmed by reads that cannot be
+    // stale.
     *tail = fetch_add(&counters->tail, 0);
     return finished == tickets_of(*tail) + fetch_add(&counters->untracked, 0);
   }
