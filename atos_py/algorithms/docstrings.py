@@ -81,8 +81,16 @@ def _with_sections(text: str, errors: str, result: str | None = None) -> str:
     found = {each.partition("\n")[0]: each for each in sections}
     if result is not None:
         found.setdefault("Returns", f"Returns\n-------\n{result}")
-    found["Raises"] = found.get("Raises", "Raises\n------") + f"\n{errors}"
+    found["Raises"] = "Raises\n------\n" + _merge_errors(found.get("Raises", "").removeprefix("Raises\n------"), errors)
     return "\n\n".join([head, *(found[name] for name in sorted(found, key=_SECTIONS.index))])
+
+
+def _merge_errors(own: str, added: str) -> str:
+    """Return errors and when each is raised, each error once: its own reasons, then those that are added."""
+    reasons: dict[str, str] = {}
+    for error, reason in re.findall(r"^(\w.*)\n((?:    .*(?:\n|$))+)", f"{own}\n{added}", re.MULTILINE):
+        reasons[error] = reasons.get(error, "") + reason.rstrip() + "\n"
+    return "\n".join(f"{error}\n{reason}".rstrip() for error, reason in reasons.items())
 
 
 @functools.cache

@@ -94,6 +94,8 @@ def test_docstrings_describe_the_worker_and_each_option_that_the_algorithm_takes
     refused = {"barrier", "each_round"} if "The launch has rounds" in parameters else set()
     assert sorted(taken) == sorted(set(atos.LaunchOptions.__annotations__) - refused)
     assert re.search(r"^LaunchTimeoutError\n    If .*`timeout`", errors, re.MULTILINE)
+    named = re.findall(r"^\w.*$", errors.partition("\n\n")[0], re.MULTILINE)
+    assert len(named) == len(set(named)) >= 5
     assert f"\n\nReturns\n-------\n{inspect.signature(entry.run).return_annotation}\n" in text
     assert "{launch_" not in text
 

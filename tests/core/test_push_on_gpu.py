@@ -149,18 +149,22 @@ assert queue.peek().tolist() == [1, 0, 3]
 """)
 
 
-def test_the_kernel_that_stores_items_compiles(gpu):
+@pytest.mark.parametrize(
+    ("use", "kernel"), [("queue.push(atos.zeros(3, dtype=np.uint32))", b"store_8"), ("queue.resize(70_000)", b"move_slots")]
+)
+def test_the_kernels_of_queues_compile(gpu, use, kernel):
     pytest.importorskip("cuda.core")
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
-    text = gpu.run("""
-queue = atos.Queue(10)
-queue.push(atos.zeros(3, dtype=np.uint32))
+    text = gpu.run(f"""
+queue = atos.Queue(60_000)
+queue.push(range(50_000))
+{use}
 print(driver.fake_module().decode())
 """)
     for architecture in ("sm_75", "sm_90"):
         linker = Linker(ObjectCode.from_ptx(text.encode()), options=LinkerOptions(arch=architecture))
-        assert b"store_8" in linker.link("cubin").code
+        assert kernel in linker.link("cubin").code
 
 
 @pytest.mark.gpu

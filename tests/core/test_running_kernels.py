@@ -138,6 +138,54 @@ assert len(queue) == 0
     )
 
 
+def test_many_spilled_items_stay_on_the_gpu(gpu):
+    """At a stop no more of them is copied to the host than find their slots, and a larger ring gets them by kernels."""
+    gpu.run(
+        """
+queue, n = atos.Queue(40_000, max_capacity=40_000, dtype=np.uint32), 100_000
+queue.push(range(7))
+trace()
+status, stats = launch(queue)
+assert status == lib.ATOS_QUEUE_FULL, status
+assert [call for call in trace() if call.startswith("launch")] == ["launch all", "launch gather_spilled"]
+assert len(queue) == stats.pending == n
+assert queue.peek().tolist() == list(range(42, 42 + n))
+queue.resize(n + 10)
+assert [call for call in trace() if call.startswith("launch")] == ["launch move_slots", "launch store_spilled"]
+assert queue.peek().tolist() == list(range(42, 42 + n))
+queue.resize(n + 20)
+assert [call for call in trace() if call.startswith("launch")] == ["launch move_slots"]
+queue.push(range(20))
+assert queue.peek().tolist() == [*range(42, 42 + n), *range(20)]
+assert run(queue) == n + 20
+""",
+        spilled=100_000,
+    )
+
+
+def test_many_items_are_moved_by_the_host_beside_a_launch(gpu):
+    """A kernel would wait for the other launch, which may run for hours."""
+    gpu.run(
+        """
+import threading
+queue, other, n = atos.Queue(60_000, dtype=np.uint32), atos.Queue(10), 50_000
+queue.push(range(n))
+other.push([1])
+trace()
+launched = threading.Thread(target=lambda: launch(other, timeout=2), daemon=True)
+launched.start()
+while "launch all" not in trace():
+    pass
+queue.resize(70_000)
+assert launched.is_alive()
+assert not [call for call in trace() if call.startswith("launch")]
+assert queue.peek().tolist() == list(range(n))
+launched.join(60)
+""",
+        endless=1,
+    )
+
+
 @pytest.mark.parametrize("persistent", [0, 1])
 def test_a_kernel_is_stopped_when_a_call_for_it_is_refused(gpu, persistent):
     """Whatever the driver refuses beside a kernel: none runs on, no item is lost, and the queue goes on later."""

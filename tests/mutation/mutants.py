@@ -785,7 +785,7 @@ HOST = {
         "host/queue_storage.cpp", "resize forgets the level", "all.size() / item_bytes, level);", "all.size() / item_bytes, 0);"
     ),
     "C19": Mutant(
-        "host/recovery.cpp", "what spilled is not copied", "std::memcpy(one.item, &staging[i * bytes], item_bytes);", ""
+        "host/spill_area.cpp", "what spilled is not copied", "std::memcpy(one.item, &spilled.item, sizeof spilled.item);", ""
     ),
     "C20": Mutant(
         "host/launch.cpp", "a stop that finds nothing left is an error", "!over && (stats->pending || run.launch.idle)", "!over"
@@ -1246,10 +1246,7 @@ INBOX_MUTANTS = {
     "M21": Mutant(STARTED, "nobody learns of the end", "if (inbox) inbox->end();"),
     "M22": Mutant(STARTED, "a stopped inbox goes on counting", "storage.counters.untracked = 0;"),
     "M23": Mutant(
-        "host/recovery.cpp",
-        "what exceeds the queue is dropped",
-        "found.behind) behind.insert(behind.end(), its.item, its.item + item_bytes);",
-        "found.behind) (void)its;",
+        "host/recovery.cpp", "what exceeds the queue is dropped", "spill.keep(recovery.tail, last.end, spilled);", ""
     ),
     "M24": Mutant("host/stop_monitor.h", "an inbox stops nothing", "inbox && inbox->stop_asked", "false"),
     "M25": Mutant("cpu/worker.h", "idle workers do not look", "if (launch.inbox) take_from_inbox();"),
@@ -1651,7 +1648,12 @@ RECOVERY = {
         "if (slot.distance() < 2) slot.free_next();",
         "slot.free_next();",
     ),
-    "E10": Mutant("host/in_place_recovery.h", "what is behind in no order", "sort(items.behind);", ""),
+    "E10": Mutant(
+        "host/recovery.cpp",
+        "items whose slots others take are dropped",
+        "if (!spill.write(counters.spilled, found.displaced)) return false;",
+        "",
+    ),
     "E11": Mutant(
         "host/in_place_recovery.h",
         "the first of the claimed tickets is not looked at",
@@ -1683,10 +1685,34 @@ RECOVERY = {
         "if (run->left_behind) abandoned = run;",
     ),
     "E17": Mutant(
+        "host/spill_area.cpp",
+        "the newest of the spilled items comes first",
+        "const uint64_t place = spilled.ticket - kept.begin;",
+        "const uint64_t place = (spilled.ticket - kept.begin + (spilled.ticket < kept.end)) % num_kept();",
+    ),
+    "E19": Mutant(
+        "host/spill_area.cpp",
+        "items are written over spilled ones",
+        "(count + done) * each, staging",
+        "(count + done - (count > 0)) * each, staging",
+    ),
+    "E20": Mutant(
+        "host/queue_storage.cpp",
+        "what the spill area keeps runs a second time",
+        "  spill.forget();\n}\n\n// Adds rings",
+        "}\n\n// Adds rings",
+    ),
+    "E22": Mutant(
+        "host/queue_storage.cpp",
+        "a cleared queue has what the spill area keeps",
+        "  spill.forget();\n  in_lists = false;",
+        "  in_lists = false;",
+    ),
+    "E21": Mutant(
         "host/recovery.cpp",
-        "spilled items behind all others lie one place too far on",
-        "beyond + (one.ticket - end) * item_bytes",
-        "beyond + (one.ticket - end + (one.ticket > end)) % (last_ring().end - end) * item_bytes",
+        "what the spill area keeps is not read",
+        "spill.read_kept(&result[result.size() - kept * item_bytes]);",
+        "",
     ),
     "E18": Mutant(
         "host/queue_storage.cpp",

@@ -19,10 +19,11 @@
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 #include "protocol/counters.h"
-#include "protocol/kernel_params.h"
 #include "protocol/inbox.cuh"
+#include "protocol/kernel_params.h"
 
 namespace {
 
@@ -417,10 +418,11 @@ int run_all(const atos::Launch &launch) {
   }
   const uint64_t ran = counters.head - begin;
   counters.finished = counters.head;
-  static bool spilled = !number("FAKE_SPILLED", 0);
-  if (!spilled) {
-    *static_cast<atos::SpilledItem<4> *>(launch.spill) = {{42}, counters.tail++};
-    counters.spilled = spilled = true;
+  static uint64_t to_spill = uint64_t(number("FAKE_SPILLED", 0));
+  if (const uint64_t n = std::exchange(to_spill, 0)) { // the last ticket first
+    for (uint64_t k = 0; k < n; ++k)
+      static_cast<atos::SpilledItem<4> *>(launch.spill)[n - 1 - k] = {{uint32_t(42 + k)}, counters.tail++};
+    counters.spilled = n;
     counters.stop = atos::kStopFull;
   }
   if (launch.peer_table) {
@@ -476,17 +478,53 @@ void wait_for_growth(const atos::Launch &launch) {
   wait_for([&] { return atos::load(&granted) > before; }, "growth");
 }
 
-int cuLaunchKernel(void *function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned, unsigned, Stream stream,
-                   void **parameters, void **) {
+// Whether it is a kernel of csrc/cuda/move_items.cpp, which is then run, as the words above these kernels say.
+bool moves_items(const std::string &name, void **parameters) {
+  const auto parameter = [&](int i) { return *static_cast<uint64_t *>(parameters[i]); };
+  const auto word = [](uint64_t at) -> uint64_t & { return *reinterpret_cast<uint64_t *>(at); };
+  const auto put = [&](uint64_t to, uint64_t from, uint64_t bytes, bool packed, uint64_t sequence) {
+    if (packed) word(to) = sequence << 32 | (word(from) & 0xffffffff);
+    else std::memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes - 8), word(to + bytes - 8) = sequence;
+  };
+  if (name == "gather_spilled") {
+    const uint64_t items = parameter(0), bytes = parameter(1), end = parameter(2), count = parameter(3), size = parameter(5);
+    for (uint64_t i = 0; i < count; ++i) {
+      if (int64_t(word(items + (i + 1) * bytes - 8)) >= int64_t(end)) continue;
+      const uint64_t k = word(parameter(4))++;
+      if (k < size)
+        std::memmove(reinterpret_cast<void *>(items + k * bytes), reinterpret_cast<void *>(items + i * bytes), bytes);
+    }
+    return true;
+  }
+  if (name == "store_spilled") {
+    const uint64_t items = parameter(0), bytes = parameter(1), first = parameter(2), count = parameter(3), start = parameter(5),
+                   size = parameter(6), slots = parameter(7), packed = parameter(8);
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t ticket = word(items + (i + 1) * bytes - 8), place = (ticket - start) % size;
+      if (ticket - first >= parameter(4)) continue;
+      put(slots + place * (packed ? 8 : bytes), items + i * bytes, bytes, packed, 2 * ((ticket - start) / size) + 1);
+    }
+    return true;
+  }
+  if (name != "move_slots") return false;
+  const uint64_t slots = parameter(0), bytes = parameter(1), first = parameter(2), n = parameter(3), start = parameter(4),
+                 size = parameter(5), to = parameter(6);
+  for (uint64_t i = 0; i < n; ++i) put(to + i * bytes, slots + (first + i - start) % size * bytes, bytes, bytes == 8, 1);
+  return true;
+}
+
+int cuLaunchKernel(void *function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned, unsigned,
+                   Stream stream, void **parameters, void **) {
   const std::string name = static_cast<const char *>(function);
   note("launch " + name);
+  const auto parameter = [&](int i) { return *static_cast<uint64_t *>(parameters[i]); };
+  if (moves_items(name, parameters)) return blocks && threads ? kSuccess : kInvalid;
   if (name.rfind("store", 0)) {
     const atos::Launch &launch = *static_cast<atos::Launch *>(parameters[0]);
     if (launch.inbox) return run_later(launch, stream, wait_until_closed);
     if (endless || number("FAKE_ENDLESS", 0)) return run_later(launch, stream, wait_until_stopped);
     return number("FAKE_ASKS", 0) ? run_later(launch, stream, wait_for_growth) : run_all(launch);
   }
-  const auto parameter = [&](int i) { return *static_cast<uint64_t *>(parameters[i]); };
   const uint64_t first = parameter(1), count = parameter(3), sequence = parameter(4);
   if (!blocks || !threads) return kInvalid;
   const auto store = [&](auto item) {
