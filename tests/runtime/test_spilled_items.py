@@ -131,3 +131,29 @@ def test_many_pending_items_move_to_a_larger_ring(device, dtype, claimed):
     queue.push(items[:10])
     assert (queue.peek() == np.concatenate([pending, items[:10]])).all()
     assert (np.sort(pending) == items).all()
+
+
+@atos.task
+def two_rounds(worker, v, done, early, n, last):
+    """Push v + n in the first round; in the second, count the items for which not all of the first round have run."""
+    if worker.rank == 0:
+        if v >= n:
+            if done[0] < n:
+                atos.atomic_add(early, 0, 1)
+        else:
+            worker.push(v + n)
+            if atos.atomic_add(done, 0, 1) == last:
+                worker.stop()
+
+
+@pytest.mark.parametrize("dtype", ["uint32", "int64"])
+def test_an_interrupted_round_goes_on_first_in_a_larger_ring(device, dtype, worker):
+    queue = atos.Queue(2 * MANY, dtype=dtype, device=device)
+    queue.push(range(MANY))
+    done, early = atos.zeros(1, dtype=np.int64, device=device), atos.zeros(1, dtype=np.int64, device=device)
+    stats = queue.launch(two_rounds, done, early, MANY, 1000, worker=worker, barrier=True)
+    assert stats.stopped
+    assert 1000 < done[0] < MANY
+    queue.resize(5 * MANY)
+    rest = queue.launch(two_rounds, done, early, MANY, -1, worker=worker, barrier=True)
+    assert (int(done[0]), int(early[0]), stats.tasks_run + rest.tasks_run) == (MANY, 0, 2 * MANY)
