@@ -151,7 +151,8 @@ def test_an_interrupted_round_goes_on_first_in_a_larger_ring(device, dtype, work
     queue = atos.Queue(2 * MANY, dtype=dtype, device=device)
     queue.push(range(MANY))
     done, early = atos.zeros(1, dtype=np.int64, device=device), atos.zeros(1, dtype=np.int64, device=device)
-    stats = queue.launch(two_rounds, done, early, MANY, 1000, worker=worker, barrier=True)
+    few = {"num_blocks": 4, "num_threads": 128}  # so that many items are left
+    stats = queue.launch(two_rounds, done, early, MANY, 1000, worker=worker, barrier=True, **few)
     assert stats.stopped
     assert 1000 < done[0] < MANY
     queue.resize(5 * MANY)
