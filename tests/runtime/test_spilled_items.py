@@ -71,8 +71,8 @@ def test_items_beyond_the_ring_are_all_there(device, dtype, worker, capacity):
 
 
 @atos.task
-def push_twice_as_many(worker, item, first, limit):
-    """Push two numbers for each item while there are fewer than limit; the thousandth item asks for a stop."""
+def push_new_numbers(worker, item, first, limit):
+    """Push up to 64 new numbers below limit for each item; item 1000 asks for a stop."""
     if worker.rank == 0:
         if item == 1000:
             worker.stop()
@@ -84,17 +84,17 @@ def push_twice_as_many(worker, item, first, limit):
 
 @pytest.mark.parametrize("dtype", ["uint32", "int64"])
 def test_each_item_runs_once_however_often_a_growing_queue_stops(device, dtype, worker):
-    """What the area keeps at a stop goes into the rings of the next launch, where the queue has grown before."""
+    """Spilled items that a stop leaves in the spill area move into the rings before the next launch."""
     limit = 1 << (22 if device.kind == "cuda" else 17)
     queue = atos.Queue(4, dtype=DTYPES[dtype], device=device)
     first = atos.asarray(np.array([1]), device=device)
     queue.push([0])
-    stats = queue.launch(push_twice_as_many, first, limit, worker=worker)
+    stats = queue.launch(push_new_numbers, first, limit, worker=worker)
     ran = stats.tasks_run
     while stats.stopped:
         pending = queue.peek()
         assert len(np.unique(pending)) == len(pending) == len(queue)
-        stats = queue.launch(push_twice_as_many, first, limit, worker=worker)
+        stats = queue.launch(push_new_numbers, first, limit, worker=worker)
         ran += stats.tasks_run
     assert ran == limit
     assert len(queue) == 0
