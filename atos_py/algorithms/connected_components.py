@@ -15,7 +15,7 @@ from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..graph.host_partition import HostPartition
 from ..graph.partition import Partition
-from ..operators.connect import ALL_EDGES, AT, NOTES, choose_largest, connect, sampled_edges
+from ..operators.connect import ALL_EDGES, AT, Notes, choose_largest, connect, sampled_edges
 from ..operators.row_map import row_queue
 from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.stats import LaunchStats
@@ -92,13 +92,14 @@ def connected_components(
         return ComponentsResult(*components_over(graph, worker, launch_options))
     n, device = graph.num_vertices, graph.device
     label = new_array((n,), np.dtype(np.uint32), device, cleared=False)
-    notes = new_array((NOTES,), np.dtype(np.int64), device, cleared=True)
     queue = take_queue(graph, lambda: row_queue(n, device), launch_options, "connected_components", worker)
     launches = LaunchSequence("connected_components", queue, launch_options, worker)
+    notes = launches.record(Notes)
     sampled = sampled_edges(graph.num_edges, n) if graph.is_symmetric() else ALL_EDGES
     launches.over_rows(connect, n, sampled, graph._replace(weights=None), label, notes, each_round=choose_largest)
+    num_components = int(notes[AT.num_components])
     launches.finish()
-    return ComponentsResult(label, int(notes[AT.num_components]), launches.total())
+    return ComponentsResult(label, num_components, launches.total())
 
 
 def _edges_kernel(indptr: Any, indices: Any, label: Any, first: int, end: int) -> int:  # pragma: no cover - compiled

@@ -17,7 +17,8 @@ from ..compile.host_kernels import compile_kernel
 from ..errors import VerificationError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
-from ..operators.peeling import SCRATCH, list_ranges, make_peeling, open_next_level, remove_row, scan
+from ..operators.edge_map import THREAD_MAX_DEGREE
+from ..operators.peeling import SCRATCH, Peeling, begin_peeling, list_ranges, open_next_level, peeling_arrays, remove_row, scan
 from ..operators.ranges import range_items
 from ..operators.vertex_map import vertex_map
 from ..runtime.launch_options import LaunchOptions, Unpack
@@ -98,11 +99,14 @@ def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Un
     rows = undirected(graph)._replace(weights=None)
     n, device, degrees = graph.num_vertices, graph.device, degrees_without_loops(rows)
     core, items = empty(n, dtype=np.uint32, device=device), list_ranges(n)
-    p, tasks = make_peeling(degrees, core), (scan, remove_row)
+    tasks = scan, remove_row
     room, ranges = n + len(items) + 1, len(range_items(n)) or 1
     queue = take_queue(graph, lambda: Queue._of_kinds(tasks, room, device=device), launch_options, "core_number", worker)
     maps = take_queue(graph, lambda: Queue(ranges, device=device), launch_options, "maps", worker, "core_number")
     launches = LaunchSequence("core_number", queue, launch_options, worker, maps)
+    degree, lists, state = launches.workspace(("peeling", degrees.dtype), lambda: peeling_arrays(degrees))
+    p = Peeling(degree, core, lists, state, THREAD_MAX_DEGREE[device.kind])
+    begin_peeling(degrees, p)
     scratch = SCRATCH[worker or "cta"]
     rounds: LaunchOptions = {"barrier": True, "each_round": open_next_level, "shared_memory": scratch}
 

@@ -2,6 +2,7 @@
 
 Making a queue and preparing its launches takes longer than a search of a small graph. A call takes a queue that no other call
 has, or makes one, and hands it back once it is empty. A graph has a few of them; `release_memory` frees those that no call has.
+Arrays that a call needs while it runs, and that are not its result, are its workspace, and are kept with the queue.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
+from ..arrays.array import Array
 from ..core.devices import Device, on_release
 from ..graph.graph_arrays import GraphArrays
 from ..graph.kept import forget, kept
@@ -22,19 +24,30 @@ __all__ = ["KeptQueue", "take_queue"]
 
 _NAME = "queues"
 _MOST_IDLE = 8  # of a graph
-_PART = 256  # of the memory of a device that a queue takes at most, to be kept
+_PART = 256  # of the memory of a device that a queue takes at most, or its workspace, to be kept
 _SLOT_BYTES = 16  # at most, of items of 4 or 8 bytes
+_T = TypeVar("_T")
 _lock = threading.Lock()
 
 
 class KeptQueue:
     """A queue of a call, and the launches that were prepared on it, by what tells them apart, without their arguments."""
 
-    __slots__ = ("_home", "_key", "prepared", "queue")
+    __slots__ = ("_home", "_key", "_workspace", "prepared", "queue")
 
     def __init__(self, queue: Queue, key: Hashable, home: list[KeptQueue] | None) -> None:
         self.queue, self._key, self._home = queue, key, home
         self.prepared: dict[Hashable, PreparedLaunch] = {}
+        self._workspace: dict[Hashable, Any] = {}
+
+    def workspace(self, name: Hashable, make: Callable[[], _T]) -> _T:
+        """Return arrays that calls use one after the other, as the last call has left them; the first one makes them."""
+        found: _T | None = self._workspace.get(name)
+        if found is None:
+            found = make()
+            if self._home is not None and _bytes_of(found) * _PART <= _memory_of(self.queue.device):
+                self._workspace[name] = found
+        return found
 
     def hand_back(self) -> None:
         """Keep the queue, which is empty, for the next call."""
@@ -63,6 +76,13 @@ def take_queue(graph: GraphArrays, make: Callable[[], Queue], options: Mapping[s
     queue = make()
     is_small = queue.capacity * _SLOT_BYTES * _PART <= _memory_of(queue.device)
     return KeptQueue(queue, key, home if is_small else None)
+
+
+def _bytes_of(arrays: Any) -> int:
+    """Return the size of an array, or of those in a tuple."""
+    if isinstance(arrays, tuple):
+        return sum(map(_bytes_of, arrays))
+    return arrays.nbytes if isinstance(arrays, Array) else 0
 
 
 @functools.cache

@@ -6,13 +6,14 @@ import functools
 import math
 import time
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..arrays.array import Array, zeros
+from ..arrays.memory import clear_bytes
+from ..arrays.record import begin_record, new_record
 from ..compile.kinds import launchable
 from ..compile.spec import ProgramSpec
 from ..compile.task import Task
@@ -99,16 +100,17 @@ class LaunchSequence:
         Options of the user take the place of `defaults`, and `overrides` that of the user's.
         """
         queue = self.queue if on is None else on
-        if isinstance(task, Task):
-            queue.push(items)
-        else:
+        first = None
+        if not isinstance(task, Task):
             queue._prepare_kinds(task)
-            queue.push(items, task=task[0])
+            first = task[0]
+        if isinstance(items, range):  # which fit
+            queue._core.push(items, None if first is None else first.name)
+        else:
+            queue.push(items, task=first)
         kept = self._kept.get(queue)
         if kept is not None and self.end is None:
-            begin = time.perf_counter()
-            launch = self._prepared(kept, task, args, worker, defaults, overrides)
-            self.runs.append(launch._run(begin, launch._filled))
+            self.runs.append(self._prepared(kept, task, args, worker, defaults, overrides)._run_with(*args))
             return
         options = self._join(defaults, overrides)
         if self.end is not None:
@@ -142,13 +144,10 @@ class LaunchSequence:
         """Return a launch on a queue that is kept: as one of a call before it, or prepared now."""
         key = task, worker, *defaults.items(), *overrides.items()
         found = kept.prepared.get(key)
-        if found is not None:
-            return found._with(*args)
-        options = self._join(defaults, overrides)
-        launch = kept.queue.prepare(task, *args, worker=self.worker or worker, **options)
-        kept.prepared[key] = template = launch._with(*args)
-        template._forget_arguments()
-        return launch
+        if found is None:
+            options = self._join(defaults, overrides)
+            found = kept.prepared[key] = kept.queue.prepare(task, *args, worker=self.worker or worker, **options)
+        return found
 
     def finish(self) -> None:
         """Keep the queues for the next call that are to be kept, if they are empty and have not grown."""
@@ -158,6 +157,25 @@ class LaunchSequence:
                     return
             for each in self._kept.values():
                 each.hand_back()
+
+    def workspace(self, name: Hashable, make: Callable[[], _T]) -> _T:
+        """Return arrays that a call needs while it runs, and not in its result: those of a call before, or new ones.
+
+        Parameters
+        ----------
+        name : hashable
+            Tells apart all that is kept with the queue: arrays for other options, or of other types.
+        make : callable
+            Returns an array, or a tuple with arrays. What is in them when the call begins is what the last one has left there.
+        """
+        kept = self._kept.get(self.queue)
+        return make() if kept is None else kept.workspace(name, make)
+
+    def record(self, kind: type[tuple[Any, ...]], dtype: DTypeLike = np.int64, **begin: Any) -> Array:
+        """Return a record (`arrays.record`) of the workspace, with these words to begin with."""
+        state = self.workspace((kind, dtype), lambda: new_record(kind, self.queue.device, dtype))
+        begin_record(kind, state, **begin)
+        return state
 
     def over_vertices(self, task: Task, n: int, *args: Any) -> None:
         """Run a vertex map (`operators.vertex_map`) over n vertices."""
@@ -178,14 +196,13 @@ class LaunchSequence:
 
     def zeroed_totals(self) -> Array:
         """Return the memory for sums, which are 0."""
-        if "totals" in self.__dict__:  # otherwise it is new
-            self.totals[:] = 0
+        clear_bytes(self.totals.device, self.totals.pointer, self.totals.nbytes)
         return self.totals
 
     @functools.cached_property
     def totals(self) -> Array:
         """Memory for sums."""
-        return zeros(3, dtype=np.float64, device=self.queue.device)
+        return self.workspace("totals", lambda: zeros(3, dtype=np.float64, device=self.queue.device))
 
     def compile_ahead(self, variant: Hashable, plan: Callable[[LaunchSequence], object]) -> None:
         """Have the tasks of launches to come linked side by side, the first time that this process makes them on a GPU.
@@ -228,10 +245,10 @@ class LaunchSequence:
 
         A task of an algorithm stops a launch when all is done, and leaves nothing: to its caller that is the usual end.
         """
-        if len(self.runs) == 1 and task is None and like is None and not self.runs[0].stopped:
-            return self.runs[0]
-        found = LaunchStats.total(self.runs, task=task, like=like)
-        return replace(found, stopped=False) if found.stopped else found
+        is_one = len(self.runs) == 1 and task is None and like is None
+        found = self.runs[0] if is_one else LaunchStats.total(self.runs, task=task, like=like)
+        found.stopped = False
+        return found
 
     def _over(self, pending: int | None) -> LaunchTimeoutError:
         text = f"{self.name} took longer than its timeout of {self.options['timeout']} s; nothing of the result is kept"

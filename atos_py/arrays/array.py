@@ -25,7 +25,7 @@ from .indexing import Key, find_part
 from .memory import check_alignment, check_shape, copy_bytes, fill_elements
 from .on_host import to_host
 
-__all__ = ["Array", "asarray", "empty", "is_of_core", "new_array", "one_number", "to_host", "zeros"]
+__all__ = ["Array", "asarray", "empty", "filled_array", "is_of_core", "new_array", "one_number", "to_host", "zeros"]
 
 _SLOT, _ADDRESS = ffi.typeof("void **"), ffi.typeof("uintptr_t")  # parsed once
 
@@ -328,6 +328,13 @@ def new_array(shape: tuple[int, ...], dtype: np.dtype[Any], device: Device, clea
         check(status)
     owner = ffi.gc(slot[0], lambda pointer: lib.atos_release(number, pointer))
     return Array(int(ffi.cast(_ADDRESS, owner)), shape, dtype, device, readonly=False, owner=owner)
+
+
+def filled_array(n: int, value: np.generic, device: Device) -> Array:
+    """Return a new array of n elements with a value and its dtype, of which nothing is checked as `full` does."""
+    made = new_array((n,), value.dtype, device, cleared=False)
+    fill_elements(device, made.pointer, value, n)
+    return made
 
 
 def is_of_core(array: Array) -> bool:

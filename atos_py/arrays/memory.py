@@ -12,7 +12,7 @@ from ..core.library import check, ffi, lib
 from ..errors import InvalidArgumentError
 from ..support.validation import check_int
 
-__all__ = ["check_alignment", "check_shape", "copy_bytes", "fill_elements"]
+__all__ = ["check_alignment", "check_shape", "clear_bytes", "copy_bytes", "fill_elements"]
 
 _MAX_DIMENSIONS = 32  # as in NumPy 1
 _VOID = ffi.typeof("void *")  # parsed once
@@ -46,6 +46,11 @@ def fill_elements(device: Device, to: int, element: NDArray[Any] | np.generic, c
     status = lib.atos_fill(device.number, ffi.cast(_VOID, to), element.tobytes(), element.itemsize, count)
     if status:
         check(status)
+
+
+def clear_bytes(device: Device, to: int, nbytes: int) -> None:
+    """Write zeros."""
+    check(lib.atos_fill(device.number, ffi.cast(_VOID, to), b"\0", 1, nbytes))
 
 
 def _at(where: int | NDArray[Any]) -> Any:

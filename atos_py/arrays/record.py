@@ -9,6 +9,7 @@ A record is a `NamedTuple` of numbers of words, by default of one each:
 
     AT = places(LevelState)  # a constant of tasks and of the host: AT.level is 0, AT.sums is 2
     state = new_record(LevelState, device, level=1)
+    begin_record(LevelState, state, level=1)  # again
 
 A task then reads ``state[AT.level]``, and the host ``read_record(LevelState, state).level`` of all words at once.
 """
@@ -24,8 +25,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..core.devices import Device
 from .array import Array, zeros
+from .memory import copy_bytes
 
-__all__ = ["first_words", "new_record", "places", "read_record", "record_size"]
+__all__ = ["begin_record", "first_words", "new_record", "places", "read_record", "record_size"]
 
 R = TypeVar("R", bound=tuple[Any, ...])
 
@@ -54,11 +56,17 @@ def first_words(kind: type[tuple[Any, ...]], dtype: DTypeLike = np.int64, **begi
     return words
 
 
+def begin_record(kind: type[tuple[Any, ...]], state: Array, **begin: Any) -> None:
+    """Set all fields, those that are not given a value to `begin` with to 0."""
+    words = first_words(kind, state.dtype, **begin)
+    copy_bytes(state.device, state.pointer, words, words.nbytes)
+
+
 def new_record(kind: type[tuple[Any, ...]], device: Device, dtype: DTypeLike = np.int64, **begin: Any) -> Array:
-    """Return a new array that has the fields, those that are not given a value to `begin` with being 0."""
+    """Return a new array that has the fields, as `begin_record` sets them."""
     made = zeros(record_size(kind), dtype=dtype, device=device)
     if any(begin.values()):
-        made[:] = first_words(kind, dtype, **begin)
+        begin_record(kind, made, **begin)
     return made
 
 

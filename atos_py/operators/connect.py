@@ -27,7 +27,7 @@ from ..support.splitmix64 import splitmix64
 from .row_map import csr_bounds, row_map
 from .union_find import find_root, root_of, unite
 
-__all__ = ["ALL_EDGES", "AT", "NOTES", "choose_largest", "connect", "connecting", "sampled_edges"]
+__all__ = ["ALL_EDGES", "AT", "NOTES", "Notes", "choose_largest", "connect", "connecting", "sampled_edges"]
 
 # What a launch is told instead of a number of sampled edges: that every vertex links all of its edges, or those to smaller
 # neighbors.

@@ -23,20 +23,21 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays.array import Array, empty
-from ..arrays.record import new_record, places
+from ..arrays.memory import copy_bytes
+from ..arrays.record import begin_record, new_record, places
 from ..compile.atomics import atomic_add, atomic_cas, atomic_exch, atomic_min
 from ..compile.task import task
 from .compaction import compaction
-from .edge_map import THREAD_MAX_DEGREE
 
 __all__ = [
     "LAST_LEVEL",
     "REMOVED",
     "SCRATCH",
     "Peeling",
+    "begin_peeling",
     "list_ranges",
-    "make_peeling",
     "open_next_level",
+    "peeling_arrays",
     "remove_row",
     "scan",
 ]
@@ -324,12 +325,18 @@ def open_next_level(worker, graph, p):  # type: ignore[no-untyped-def]
             worker.push(k)
 
 
-def make_peeling(degrees: Array, removed_at: Array) -> Peeling:
-    """Return what a launch shares; it lowers a copy of the degrees. The caller writes the ids of all vertices to the list."""
+def begin_peeling(degrees: Array, p: Peeling) -> None:
+    """Copy the degrees, which a launch lowers, and begin its state. The caller writes the ids of all vertices to the list."""
+    n = degrees.size
+    copy_bytes(degrees.device, p.degree.pointer, degrees.pointer, degrees.nbytes)
+    begin_record(PeelingState, p.state, lowest=LAST_LEVEL, length=n, size=places_of_range(n))
+
+
+def peeling_arrays(degrees: Array) -> tuple[Array, Array, Array]:
+    """Return the arrays of a `Peeling`, but for its result: degrees, lists and state."""
     n, device = degrees.size, degrees.device
     lists = empty(2 * n, dtype=np.uint32, device=device)
-    state = new_record(PeelingState, device, lowest=LAST_LEVEL, length=n, size=places_of_range(n))
-    return Peeling(degrees.copy(), removed_at, lists, state, THREAD_MAX_DEGREE[device.kind])
+    return empty(n, dtype=degrees.dtype, device=device), lists, new_record(PeelingState, device)
 
 
 def list_ranges(n: int) -> range:

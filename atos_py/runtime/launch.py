@@ -27,6 +27,7 @@ from .core_queue import Form, is_replaced
 from .experiment import OLD_OPTIONS, Experiment, take_old_options
 from .host_rounds import run_by_rounds
 from .inbox import Inbox
+from .last_arguments import LastArguments
 from .launch_arguments import Arguments
 from .launch_errors import LaunchedQueue, check_end
 from .launch_options import LaunchConfig, LaunchOptions
@@ -55,6 +56,9 @@ class _Filled(NamedTuple):
     words: Any
 
 
+_NOT_FILLED: Any = None
+
+
 class PreparedLaunch(NotCopied):
     """A launch of a queue that was checked and compiled, to be made as often as one likes; `Queue.prepare` makes it.
 
@@ -77,6 +81,7 @@ class PreparedLaunch(NotCopied):
     1 [1 0 1 0]
     """
 
+    _last: LastArguments | None = None
     _not_copied = "a prepared launch has the queue that it is of, and is neither copied nor pickled: call queue.prepare again"
 
     def __init__(
@@ -154,9 +159,27 @@ class PreparedLaunch(NotCopied):
         other._filled = other._fill()
         return other
 
-    def _forget_arguments(self) -> None:
-        """Keep no arguments alive from now on: the launch is only good for `_with` then."""
-        del self._args, self._filled
+    def _run_with(self, *args: Any) -> LaunchStats:
+        """Run the launch with these arguments, of which it keeps none alive: from now on it is good for this alone.
+
+        Words of arguments that are the same as in the call before are left as they are, so it is for one thread at a time.
+        """
+        begin = time.perf_counter()
+        filled, last = self._filled, self._last
+        self._args = args
+        try:
+            if last is None or not last.write_changes(args, filled.arguments.words, filled.words):
+                self._filled = filled = self._fill()
+                is_kept = filled.arguments.is_steady and not self._plan.config.debug
+                self._last = LastArguments(args, self._queue._device) if is_kept else None
+                return self._run(begin, filled)
+            return self._run(begin)
+        finally:
+            self._args = ()
+            if self._last is None:
+                self._filled = _NOT_FILLED
+            else:
+                self._filled.arguments.values = []
 
     def __repr__(self) -> str:
         return f"<prepared launch of {', '.join(self._plan.names)} on {self._queue!r}>"
@@ -234,7 +257,7 @@ class PreparedLaunch(NotCopied):
             with annotated(ready.launched.name):
                 status, stats, devices = form.launch([each.handle for each in ready.programs], launch)
         if status or thread_launch.error is not None or observer is not None or arguments.pools:
-            asked, used = inbox is not None and inbox.stopped, (arguments, words, samples, inbox)
+            asked, used = inbox is not None and inbox.stopped, (self._args, arguments, words, samples, inbox)
             others = [other for other, _, _ in arguments.receivers]
             check_end(queue, ready.launched, ready.programs[0], status, stats, self._timeout, used, asked, others)
             arguments.check_pools(ready.launched.name)

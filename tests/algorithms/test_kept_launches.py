@@ -29,9 +29,9 @@ CALLS: dict[str, Any] = {
     "label_propagation": lambda graph, **options: atos.label_propagation(graph, **options).label,
     "maximal_independent_set": lambda graph, **options: atos.maximal_independent_set(graph, **options).members,
     "minimum_spanning_forest": lambda graph, **options: atos.minimum_spanning_forest(graph, **options).weight,
-    "shortest_path_lengths": lambda graph, **options: atos.shortest_path_lengths(
-        graph, [0, 5], weighted=graph.weights is not None, **options
-    ).distance,
+    "shortest_path_lengths": lambda graph, **options: (
+        atos.shortest_path_lengths(graph, [0, 5], weighted=graph.weights is not None, **options).distance
+    ),
     "strongly_connected_components": lambda graph, **options: atos.strongly_connected_components(graph, **options).label,
 }
 
@@ -71,6 +71,62 @@ def test_a_later_call_makes_no_queue(call, weights, made):
         assert np.allclose(np.asarray(CALLS[call](graph)), first)
     assert len(made) == before
     assert 1 <= len(idle_queues(graph)) <= before  # that of a check of symmetry is none
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("call", CALLS)
+def test_results_share_no_memory(call, weights):
+    graph = mesh(weights)
+    results = [CALLS[call](graph) for _ in range(3)]
+    arrays = [each for each in results if isinstance(each, atos.Array)]
+    known = [array for each in idle_queues(graph) for array in arrays_of(tuple(each._workspace.values()))]
+    for array in arrays:
+        assert not any(array._overlaps(other) for other in [*arrays, *known] if other is not array)
+        array.fill(1)  # a later call does not rely on what is in a result
+    assert np.allclose(np.asarray(CALLS[call](graph)), np.asarray(CALLS[call](mesh(weights))))
+
+
+def arrays_of(value):
+    """Return the arrays in a tuple."""
+    if isinstance(value, tuple):
+        return [array for member in value for array in arrays_of(member)]
+    return [value] if isinstance(value, atos.Array) else []
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_later_call_does_not_rely_on_its_workspace(call):
+    graph = mesh(weights=True)
+    expected = np.asarray(CALLS[call](graph))
+    with_zeros = {"pagerank"}  # whose rounds end with zeros where the next call needs them
+    for each in idle_queues(graph):
+        for array in arrays_of(tuple(each._workspace.values())):
+            if call not in with_zeros:
+                array.fill(77)
+    assert np.allclose(np.asarray(CALLS[call](graph)), expected)
+
+
+def test_pagerank_leaves_counters_at_zero():
+    graph = mesh()
+    for tolerance in (1e-3, 1e-5):
+        atos.pagerank(graph, tolerance=tolerance)
+    (found,) = [each._workspace for each in idle_queues(graph) if each._workspace]
+    ((*_, taken, long_sums),) = [value for name, value in found.items() if name[0] == "chebyshev"]
+    assert not taken.to_numpy().any()
+    assert not long_sums.to_numpy().any()
+
+
+def test_large_workspaces_are_not_kept(monkeypatch):
+    graph = mesh()
+    core = CALLS["core_number"](graph)
+    idle = [each for each in idle_queues(graph) if each._workspace]
+    assert len(idle) == 1
+    before = dict(idle[0]._workspace)
+    idle[0]._workspace.clear()
+    arrays = tuple(before.values())
+    assert kept_launches._bytes_of(arrays) == sum(array.nbytes for array in arrays_of(arrays)) > 0
+    monkeypatch.setattr(kept_launches, "_bytes_of", lambda arrays: 1 << 60)
+    assert np.array_equal(CALLS["core_number"](graph), core)
+    assert not idle[0]._workspace
 
 
 def test_calls_with_other_options_have_other_queues(made):

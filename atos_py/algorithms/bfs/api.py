@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arrays.array import Array, new_array, to_host
-from ...arrays.filled import full
-from ...arrays.memory import fill_elements
+from ...arrays.array import Array, filled_array, to_host
+from ...arrays.memory import clear_bytes
 from ...core.devices import Device
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
@@ -195,7 +194,7 @@ def bfs(
     if parents is not False:
         parents = check_bool("parents", parents)
     room, dtype = 2 * n if capacity is None else capacity, mixed_item_dtype(n)
-    sources = check_sources(source, n).astype(dtype, copy=False)
+    sources = check_sources(source, n)
     of_levels = direction == "auto" and limit > 0
 
     def make_queue() -> Queue:
@@ -256,6 +255,7 @@ def find_depths(
     If it `follows` paths, a group of threads that reached a vertex goes on with its edges. A search that pushes may do so
     `by_level`.
     """
+    sources = sources.astype(launches.queue.dtype, copy=False)
     depth = zero_at(sources, graph.num_vertices, UNREACHED, graph.device)
     if direction == "auto" and limit > 0:
         search_by_level(graph, sources, depth, launches, target, limit)
@@ -270,11 +270,10 @@ def find_depths(
 
 def zero_at(sources: NDArray[Any], n: int, unreached: Any, device: Device) -> Array:
     """Return an array of the type of `unreached` that is 0 at the sources, and that elsewhere."""
-    dtype = unreached.dtype
-    distance = new_array((n,), dtype, device, cleared=False)
+    distance = filled_array(n, unreached, device)
     if len(sources) == 1:
-        fill_elements(device, distance.pointer, unreached, n)
-        fill_elements(device, distance.pointer + int(sources[0]) * dtype.itemsize, dtype.type(0), 1)
+        itemsize = distance.dtype.itemsize
+        clear_bytes(device, distance.pointer + int(sources[0]) * itemsize, itemsize)
     else:
         begin = np.full(n, unreached)
         begin[sources] = 0
@@ -285,7 +284,7 @@ def zero_at(sources: NDArray[Any], n: int, unreached: Any, device: Device) -> Ar
 def _find_parents(graph: Graph, depth: Array, launches: LaunchSequence) -> Array:
     """Return the parents, by a pass over the edges in two rounds whatever the search did: ranges, then vertices."""
     n = graph.num_vertices
-    parent = full(n, UNREACHED, dtype=np.uint32, device=graph.device)
+    parent = filled_array(n, UNREACHED, graph.device)
     rounds: LaunchOptions = {"persistent": False, "barrier": True}
     launches.launch(mixed_ranges(n), assign_parents, graph.indptr, graph.indices, depth, parent, overrides=rounds)
     return parent

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays.array import Array
-from ...arrays.record import new_record, places
+from ...arrays.record import places
 from ...compile.atomics import atomic_add, atomic_min
 from ...compile.cached_load import load_cached
 from ...compile.task import task
@@ -197,7 +197,7 @@ def search_by_level(
     After the last level that pulls the rest is searched to its end, whatever the target.
     """
     device = graph.device
-    state = new_record(LevelState, device)
+    state = launches.record(LevelState)
     limits = SEARCHED_ALONE[device.kind], limit, -1 if target is None else target
     takers = plan_takers(graph.num_vertices, device, launches.worker).takers
     search = Search(depth, state, graph.indptr, *limits, takers)

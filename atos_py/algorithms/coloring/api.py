@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays.array import Array, asarray, zeros
-from ...arrays.filled import full
+from ...arrays.array import Array, asarray, filled_array, zeros
+from ...arrays.memory import clear_bytes
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
 from ...graph.kept import kept
@@ -152,8 +152,9 @@ def color(
     ranges = len(range_items(n)) or 1
     maps = take_queue(graph, lambda: Queue(ranges, dtype=dtype, device=device), launch_options, "maps", worker, "color")
     launches = LaunchSequence("color", queue, launch_options, worker, maps)
-    colors = full(n, LAST, dtype=np.uint32, device=device)
-    largest = zeros(1, dtype=np.uint32, device=device)
+    colors = filled_array(n, np.uint32(LAST), device)
+    largest = launches.workspace("largest color", lambda: zeros(1, dtype=np.uint32, device=device))
+    clear_bytes(device, largest.pointer, largest.nbytes)
     hub_degree = _HUB_DEGREE[device.kind]
     hubs_first = worker is None and not by_ranges and graph.num_edges >= hub_degree
 
@@ -177,8 +178,9 @@ def color(
     run_phases(hubs, launches)
     stats = launches.total()  # before what only looks at the result
     launches.over_vertices(largest_color, n, largest, colors)
+    num_colors = int(largest[0]) + 1 if n else 0
     launches.finish()
-    return ColoringResult(colors, int(largest[0]) + 1 if n else 0, stats)
+    return ColoringResult(colors, num_colors, stats)
 
 
 @vertex_map

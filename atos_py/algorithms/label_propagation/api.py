@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays.array import Array, empty
-from ...arrays.filled import full
+from ...arrays.array import Array, empty, filled_array
 from ...arrays.record import new_record, places, read_record
 from ...compile.atomics import atomic_add
 from ...compile.host_kernels import compile_kernel, even_rows, parallel_map
@@ -228,7 +227,7 @@ def label_propagation(
     wants, active = (empty(n, dtype=np.uint8, device=device) for _ in range(2))
     state = new_record(StepsState, device)
     p = Labels(label, wanted, wants, active, state, base, limit, _THREAD_MAX_DEGREE)
-    smallest = full(n, 0xFFFF_FFFF, dtype=np.uint32, device=device)
+    smallest = filled_array(n, np.uint32(0xFFFF_FFFF), device)
     items = range_items(n, _VERTICES_PER_ITEM)
     room = 2 * len(items) + 1
     queue = take_queue(graph, lambda: Queue(room, device=device), launch_options, "label_propagation", worker)
@@ -237,17 +236,18 @@ def label_propagation(
     if worker == "thread" and device.kind == "cuda":
         scratch["num_threads"] = 64  # with a table each, more do not fit the shared memory of small GPUs
 
-    def launch_all(launches: LaunchSequence) -> None:
+    def launch_all(launches: LaunchSequence) -> int:
         launches.over_vertices(begin_alone, n, graph.indptr, p)
         rounds: LaunchOptions = {"barrier": True, "each_round": end_step}
         launches.launch(items, propagate, graph._replace(weights=None), p, defaults=scratch, overrides=rounds)
         launches.over_vertices(find_smallest, n, label, smallest)
-        launches.over_vertices(rename, n, launches.totals, label, smallest)
+        launches.over_vertices(rename, n, launches.zeroed_totals(), label, smallest)
+        return int(launches.totals[0])
 
-    launches.launch_planned(graph.indptr.dtype, launch_all)
+    num_communities = launches.launch_planned(graph.indptr.dtype, launch_all)
     found = read_record(StepsState, state)
     stats = launches.total(propagate.name, like=launches.runs[1])
-    return LabelResult(label, int(launches.totals[0]), bool(found.converged), found.steps, stats)
+    return LabelResult(label, num_communities, bool(found.converged), found.steps, stats)
 
 
 def _frequency_kernel(

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays.array import Array, asarray, empty, zeros
+from ...arrays.array import Array, empty
+from ...arrays.memory import clear_bytes, copy_bytes
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
 from ...graph.symmetric_weights import has_symmetric_weights
@@ -101,27 +102,30 @@ def minimum_spanning_forest(
         return empty(size, dtype=dtype, device=device)
 
     rows, vertices = graph.indptr.dtype, np.uint32
-    trees = Trees(
-        parent=array(n, vertices),
-        root=array(n, vertices),
-        candidate=array(n, rows),
-        weight=array(n, kind),
-        ends=array(n, np.uint64),
-        edge=array(n, rows),
-        source=array(n, vertices),
-        hooked=zeros(len(items), dtype=np.int32, device=device),
-        lists=array(2 * n, vertices),
-        counts=zeros(MOST_STEPS, dtype=np.int64, device=device),
-        limit=kind.type(np.inf if kind.kind == "f" else np.iinfo(kind).max),
-    )
+    is_float = kind.kind == "f"
+    collect = collect_floats if is_float else collect_integers
+
+    def make_workspace() -> tuple[Trees, Array, Array]:
+        trees = Trees(
+            parent=array(n, vertices),
+            root=array(n, vertices),
+            candidate=array(n, rows),
+            weight=array(n, kind),
+            ends=array(n, np.uint64),
+            edge=array(n, rows),
+            source=array(n, vertices),
+            hooked=array(len(items), np.int32),
+            lists=array(2 * n, vertices),
+            counts=array(MOST_STEPS, np.int64),
+            limit=kind.type(np.inf if is_float else np.iinfo(kind).max),
+        )
+        return trees, array(len(items) + 1, np.int64), array((len(items), 3), np.float64 if is_float else np.int64)
+
     queue = take_queue(graph, lambda: row_queue(n, device), launch_options, "minimum_spanning_forest", worker)
     launches = LaunchSequence("minimum_spanning_forest", queue, launch_options, worker)
-    collect, sums = (
-        (collect_floats, array((len(items), 3), np.float64))
-        if kind.kind == "f"
-        else (collect_integers, array((len(items), 3), np.int64))
-    )
-
+    trees, places, sums = launches.workspace((rows, kind), make_workspace)
+    for cleared in trees.hooked, trees.counts:
+        clear_bytes(device, cleared.pointer, cleared.nbytes)
     scratch: LaunchOptions = {"shared_memory": SCRATCH_BYTES[worker or "cta"]}
 
     # Where rows are long, threads of a small block wait for fewer others at the end of a range.
@@ -132,22 +136,23 @@ def minimum_spanning_forest(
         launches.launch(items, grow, size, THREAD_MAX_DEGREE[device.kind], graph, trees, defaults=blocks, overrides=rounds)
 
     def gather_edges(hooked: NDArray[Any], launches: LaunchSequence) -> tuple[Array, Array]:
-        places = np.zeros(hooked.size + 1, np.int64)
-        np.cumsum(hooked, out=places[1:])
-        found = array((int(places[-1]), 2), vertices), array(int(places[-1]), rows)
-        arguments = size, n, asarray(places, device=device), sums, graph, trees, *found
+        sum_of_lower = np.zeros(hooked.size + 1, np.int64)
+        count = int(np.cumsum(hooked, out=sum_of_lower[1:])[-1]) if hooked.size else 0
+        copy_bytes(device, places.pointer, sum_of_lower, sum_of_lower.nbytes)
+        found = array((count, 2), vertices), array(count, rows)
+        arguments = size, n, places, sums, graph, trees, *found
         launches.launch(items, collect, *arguments, overrides=scratch)
         return found
 
     def plan(launches: LaunchSequence) -> None:
         grow_trees(launches)
-        gather_edges(np.zeros(len(items)), launches)
+        gather_edges(np.zeros(len(items), np.int64), launches)
 
     launches.compile_ahead((rows, kind, graph.weights is None), plan)
     grow_trees(launches)
     edges, edge_ids = gather_edges(trees.hooked.to_numpy(), launches)
-    launches.finish()
     weight = edge_ids.size if graph.weights is None else _total(sums.to_numpy())
+    launches.finish()
     return SpanningForestResult(edges, edge_ids, weight, launches.total())
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ...arrays.array import Array, asarray, to_host, zeros
+from ...arrays.array import Array, asarray, empty, to_host, zeros
 from ...errors import InvalidArgumentError, UnsupportedTypeError
 from ...graph.gather_ranges import is_low_degree, make_notes, plan_ranges
 from ...graph.graph import Graph
@@ -272,7 +272,7 @@ class _Call(NamedTuple):
         if "teleport" not in known:
             known["teleport"] = asarray(jumps, device=graph.device, readonly=True)
         teleport = known["teleport"]
-        rank = zeros(n, dtype=dtype, device=graph.device)
+        rank = empty(n, dtype=dtype, device=graph.device)
         pulls = find == "gather" or (find is None and undirected and (is_low_degree(graph) or launches.worker is None))
         if pulls:
             check_no_each_round("pagerank", launches.options)

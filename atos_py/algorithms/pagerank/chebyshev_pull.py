@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays.array import Array, zeros
-from ...arrays.record import first_words, new_record, places, read_record
+from ...arrays.record import first_words, places, read_record
 from ...compile.cached_load import load_cached
 from ...compile.task import task
 from ...graph.gather_ranges import note_row
@@ -281,16 +281,19 @@ def solve(
     (begins, thread_max_degree, order, worker), long_rows = plan
     items = range_takers(order.size, device)
     how: dict[str, Any] = {"worker": "cta"} if worker == "cta" else {"worker": "warp", "defaults": {"fetch_size": 1}}
-    sides = [zeros(n, dtype=rank.dtype, device=device) for _ in range(2)]
-    state = new_record(IterationState, device, np.float64)
-    taken = zeros(1, dtype=np.uint32, device=device)  # as also after each round
-    long_sums = zeros(long_rows.vertices.size, dtype=np.float64, device=device)  # as well
+
+    def make_workspace() -> tuple[Array, ...]:
+        sides = [zeros(n, dtype=rank.dtype, device=device) for _ in range(2)]
+        taken = zeros(1, dtype=np.uint32, device=device)  # as also after each round
+        return *sides, taken, zeros(long_rows.vertices.size, dtype=np.float64, device=device)  # as well
+
+    *sides, taken, long_sums = launches.workspace(("chebyshev", rank.dtype), make_workspace)
     overrides: LaunchOptions = {"barrier": True, "each_round": end_round}
 
     def run_rounds(side: int, is_stepped: bool = False) -> tuple[IterationState, int]:
         """Run rounds, or one; return what they come to, and how many there were."""
         totals = launches.zeroed_totals()
-        state[:] = first_state(damping)
+        state = launches.record(IterationState, np.float64, omega=1.0, bound=damping)
         numbers = 1 - damping, damping, tolerance, int(is_stepped)
         both = sides[side], sides[1 - side]
         run = Iteration._make((*both, teleport, totals, state, *numbers, order, taken, long_rows, long_sums))

@@ -220,7 +220,7 @@ def _find_predecessors(graph: Graph, sources: NDArray[Any], distance: Array, lau
         launches.launch(mixed_ranges(n), assign_predecessors, *edges, distance, unreached, predecessor, overrides=rounds)
 
     def count(launches: LaunchSequence) -> None:
-        launches.over_vertices(count_orphans, n, launches.totals, distance, unreached, predecessor)
+        launches.over_vertices(count_orphans, n, launches.zeroed_totals(), distance, unreached, predecessor)
 
     def name_by_hops(items: range, launches: LaunchSequence) -> None:
         hops = zero_at(sources, n, UNREACHED, graph.device)
