@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,10 +33,13 @@ THIRD_PARTY = ROOT / "third_party"
 OUT = ROOT / "atos_py" / "_lib"
 # The first serves every GPU that the others do not: LTO-IR links for its own architecture and all later ones.
 ARCHITECTURES = ("75", "80", "90")
+# For these, and the GPUs of this machine, the worker loops are machine code too, to which a new task is linked in no time.
+READY_ARCHITECTURES = ("90",)
 WORKERS = ("thread", "warp", "cta")
 ITEM_BYTES = (4, 8, 16, 32)
 HOST_FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"]
 DEVICE_FLAGS = ["-std=c++17", "-O3", "-rdc=true", "-fatbin", "--compress-mode=size"]
+READY_FLAGS = ["-DATOS_READY", "-maxrregcount=64"]  # registers of which a block of 1,024 threads can have as many
 # Users may have compilers newer than this package, with new warnings. Warnings are errors where a change is tested (.ci/run);
 # what is built is the same with and without.
 WARNINGS_ARE_ERRORS = os.environ.get("ATOS_WERROR") == "1"
@@ -68,17 +72,20 @@ def build_core() -> None:
     strict = ["-Werror"] if WARNINGS_ARE_ERRORS else []
     compiler = shlex.split(os.environ.get("CXX") or "c++")  # may be several words: "python -m ziglang c++"
     commands["libatos.so"] = [*compiler, *HOST_FLAGS, *strict, exports, *include, *host, "-ldl", "-o"]
-    targets = [f"-gencode=arch=compute_{a},code=lto_{a}" for a in ARCHITECTURES]
-    for number, worker in enumerate(WORKERS):
-        for size in ITEM_BYTES:
-            name = f"core_{worker}_{size}.fatbin"
-            flags = [*DEVICE_FLAGS, *targets, f"-DATOS_WORKER={number}", f"-DATOS_ITEM_BYTES={size}"]
-            contents[name] = digest(".cu", ".h", ".cuh", flags=flags)
-            if cuda:
-                strict = ["-Werror", "all-warnings"] if WARNINGS_ARE_ERRORS else []
-                commands[name] = [str(cuda / "bin" / "nvcc"), *NVCC_HOST, *flags, *strict, f"-I{SOURCES}", str(KERNEL), "-o"]
-            elif not current(name, contents[name]):  # of other sources than the library, if there at all
-                (OUT / name).unlink(missing_ok=True)
+    ready = sorted({*READY_ARCHITECTURES, *(toolkit["found_architectures"](cuda) if cuda else [])})
+    targets = {
+        "core": [f"-gencode=arch=compute_{a},code=lto_{a}" for a in ARCHITECTURES],
+        "ready": [*READY_FLAGS, *[f"-gencode=arch=compute_{a},code=sm_{a}" for a in ready]],
+    }
+    for (number, worker), size, kind in product(enumerate(WORKERS), ITEM_BYTES, targets):
+        name = f"{kind}_{worker}_{size}.fatbin"
+        flags = [*DEVICE_FLAGS, *targets[kind], f"-DATOS_WORKER={number}", f"-DATOS_ITEM_BYTES={size}"]
+        contents[name] = digest(".cu", ".h", ".cuh", flags=flags)
+        if cuda:
+            strict = ["-Werror", "all-warnings"] if WARNINGS_ARE_ERRORS else []
+            commands[name] = [str(cuda / "bin" / "nvcc"), *NVCC_HOST, *flags, *strict, f"-I{SOURCES}", str(KERNEL), "-o"]
+        elif not current(name, contents[name]):  # of other sources than the library, if there at all
+            (OUT / name).unlink(missing_ok=True)
 
     outdated = [name for name in commands if not current(name, contents[name])]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -90,7 +97,7 @@ def build_core() -> None:
         known.pop("nvcc", None)
         why = "as ATOS_CPU_ONLY asks" if known["cpu_only"] else "since nvcc was not found"
         print(f"built for the CPU alone, {why}", file=sys.stderr)
-    known["architectures"] = list(ARCHITECTURES)
+    known["architectures"], known["ready"] = list(ARCHITECTURES), ready
     known["files"] = {name: content for name, content in contents.items() if (OUT / name).is_file()}
     record.write_text(json.dumps(known, indent=1) + "\n")
 

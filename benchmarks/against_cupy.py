@@ -9,6 +9,7 @@ have no other algorithm of `atos_py`. Each result is proved once, by the verifie
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -153,4 +154,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("ATOS_TIER", "best")  # first launches wait for the kernels that are timed
     main()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -66,4 +67,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("ATOS_TIER", "best")  # first launches wait for the kernels that are timed
     main()

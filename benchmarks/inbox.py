@@ -10,6 +10,7 @@ what the task wrote.
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import time
 
@@ -86,4 +87,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("ATOS_TIER", "best")  # first launches wait for the kernels that are timed
     main()

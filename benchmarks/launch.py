@@ -6,6 +6,7 @@ python benchmarks/launch.py --device cuda --graph rmat:22:16 road:4900:0.62
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -79,4 +80,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("ATOS_TIER", "best")  # first launches wait for the kernels that are timed
     main()

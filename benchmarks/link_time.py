@@ -13,6 +13,7 @@ import argparse
 import os
 import statistics
 import time
+from dataclasses import replace
 
 os.environ["CUDA_CACHE_DISABLE"] = "1"
 
@@ -52,9 +53,10 @@ def main() -> None:
     print("task   worker  median s  least  most  registers   bytes")
     for task, arguments in ((visit, (graph, depth)), (mark, (depth,))):
         kinds = tuple(map(describe, arguments))
-        code = linker._compiled(ProgramSpec(task, None, kinds, np.dtype(np.int64)), min(cc, (9, 0)))
+        spec = ProgramSpec(task, None, kinds, np.dtype(np.int64))
+        code = linker._compiled(spec, min(cc, (9, 0)))
         for worker in ("thread", "warp", "cta"):
-            core, taken = linker._core(worker, 8), []
+            core, taken = linker._core(replace(spec, worker=worker)), []
             for _ in range(options.repeat):
                 start = time.process_time()
                 kernel = linker._link(task.name, core, code, cc, 40)

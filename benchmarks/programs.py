@@ -18,6 +18,7 @@ All use ``prange`` in Numba, but for that of one thread.
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import sys
 import time
@@ -275,4 +276,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("ATOS_TIER", "best")  # first launches wait for the kernels that are timed
     main()

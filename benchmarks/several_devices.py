@@ -10,6 +10,7 @@ before it is timed, and that result is proved from the edges.
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -108,4 +109,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("ATOS_TIER", "best")  # first launches wait for the kernels that are timed
     main()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -204,4 +205,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("ATOS_TIER", "best")  # first launches wait for the kernels that are timed
     main()

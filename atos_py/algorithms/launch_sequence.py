@@ -245,8 +245,11 @@ class LaunchSequence:
 
         A task of an algorithm stops a launch when all is done, and leaves nothing: to its caller that is the usual end.
         """
-        is_one = len(self.runs) == 1 and task is None and like is None
-        found = self.runs[0] if is_one else LaunchStats.total(self.runs, task=task, like=like)
+        if len(self.runs) == 1 and like is None:
+            (found,) = self.runs
+            found.task = found.task if task is None else task
+        else:
+            found = LaunchStats.total(self.runs, task=task, like=like)
         found.stopped = False
         return found
 

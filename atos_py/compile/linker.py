@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -15,6 +16,7 @@ from ..support.disk_cache import read_entry, write_entry
 from ..support.memory_cache import find, keep
 from ..support.uninterrupted import uninterrupted
 from .archive import CORE_DIR
+from .best_links import BestLink, Inputs
 from .codegen import stored_bytes
 from .cpu_archive import find_lowered
 from .cubin import registers_and_stack
@@ -30,13 +32,15 @@ if TYPE_CHECKING:
     from .codegen.target_cpu import CpuCode
     from .codegen.target_cuda import CudaCode
 
-__all__ = ["CORE_DIR", "LinkedKernel", "cubin", "environment", "freeze", "name_in_cache", "native", "thaw"]
+__all__ = ["CORE_DIR", "LinkedKernel", "cubin", "environment", "first_cubin", "freeze", "name_in_cache", "native", "thaw"]
 
+_READY_REGISTERS = 64  # as setup.py compiles the worker loops with
 _PROCESSORS_TO_SPARE = 8  # from which on links that may turn out needless delay nothing
 # LTO-IR for this architecture links for later ones too, whose own LTO-IR is of another dialect than the core's.
 _NEWEST_CC = (9, 0)
 
 Code = TypeVar("Code")
+Link = Callable[[Inputs], tuple[bytes, str]]  # `best_links.link_elsewhere`
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ class LinkedKernel:
 
 
 def cubin(spec: ProgramSpec, cc: tuple[int, int]) -> LinkedKernel:
-    """Return the kernel that runs a task on GPUs of compute capability `cc`, such as `(9, 0)`.
+    """Return the best kernel that runs a task on GPUs of compute capability `cc`, such as `(9, 0)`.
 
     Raises
     ------
@@ -89,28 +93,81 @@ def cubin(spec: ProgramSpec, cc: tuple[int, int]) -> LinkedKernel:
     BuildError
         If the core is not built for GPUs.
     """
+    link: BestLink | None = find((spec, cc, "link"))
+    if link is not None:
+        link.finish()
+    return _made(spec, cc) or _make_cubin(spec, cc)
+
+
+def first_cubin(spec: ProgramSpec, cc: tuple[int, int]) -> tuple[LinkedKernel, BestLink | None]:
+    """Return the kernel that is there first, and the link of the best one if that is still to be made (`best_links`).
+
+    Raises
+    ------
+    TaskCompileError, BuildError
+        As `cubin`.
+    """
+    kernel = _made(spec, cc)
+    loop = None if kernel is not None else _ready_loop(spec, cc)
+    if loop is None or not sys.executable:
+        return kernel or cubin(spec, cc), None
+    return _make_first(spec, cc, loop)
+
+
+def _made(spec: ProgramSpec, cc: tuple[int, int]) -> LinkedKernel | None:
+    """Return the best kernel if it was made before, in this process or another one, or when the package was built."""
     found: LinkedKernel | None = find((spec, cc))
-    return found or _make_cubin(spec, cc)
+    if found is not None:
+        return found
+    name = name_in_cache(spec, *_target(spec, cc))
+    found = _find(name, thaw)
+    if found is None and not (spec.debug or spec.peers or spec.counters):
+        with during("load", spec.task.name):
+            parts = find_prelinked(spec, cc)
+        found = None if parts is None else _keep_made(name, thaw(parts), freeze)
+    return None if found is None else keep((spec, cc), found)
 
 
 @uninterrupted
 def _make_cubin(spec: ProgramSpec, cc: tuple[int, int]) -> LinkedKernel:
+    return _link_best_of(spec, cc, _compile(spec, cc))
+
+
+@uninterrupted
+def _make_first(spec: ProgramSpec, cc: tuple[int, int], loop: bytes) -> tuple[LinkedKernel, BestLink]:
     task = spec.task
-    core = _core(spec.worker, stored_bytes(spec.item_dtype.itemsize, isinstance(task, Tasks)))
+    code = _compile(spec, cc)
+    with during("compile", task.name):
+        from .codegen.target_cuda import make_ptx  # as in `_compiled`
 
-    def make() -> LinkedKernel:
-        if not (spec.debug or spec.peers or spec.counters):
-            with during("load", task.name):
-                parts = find_prelinked(spec, cc)
-            if parts is not None:
-                return thaw(parts)
-        with during("compile", task.name), _compiling:
-            code = _compiled(replace(spec, worker="cta", max_registers=None), min(cc, _NEWEST_CC))
+        ptx = make_ptx(code, cc)
+    with during("link", task.name):
+        kernel = _kernel_of(
+            _link_here(task.name, cc, [("ptx", ptx), ("fatbin", loop)], _READY_REGISTERS, optimized=False), code
+        )
+    known: BestLink | None = find((spec, cc, "link"))
+    return kernel, known or keep((spec, cc, "link"), BestLink(functools.partial(_link_best_of, spec, cc, code)))
+
+
+def _compile(spec: ProgramSpec, cc: tuple[int, int]) -> CudaCode:
+    with during("compile", spec.task.name), _compiling:
+        return _compiled(replace(spec, worker="cta", max_registers=None), min(cc, _NEWEST_CC))
+
+
+def _link_best_of(spec: ProgramSpec, cc: tuple[int, int], code: CudaCode, elsewhere: Link | None = None) -> LinkedKernel:
+    """Link the best kernel, in this process or elsewhere, and keep it where it is looked for."""
+    task = spec.task
+    core, limits = _core(spec), spec.limits()
+    if elsewhere is None:
         with during("link", task.name):
-            kernel = _link_best(task.name, core, code, cc, *spec.limits())
-        return replace(kernel, checks=code.checks)
+            kernel = _link_best(task.name, core, code, cc, *limits)
+    else:
+        kernel = _link_best(task.name, core, code, cc, *limits, functools.partial(_link_elsewhere, elsewhere))
+    return keep((spec, cc), _keep_made(name_in_cache(spec, *_target(spec, cc)), replace(kernel, checks=code.checks), freeze))
 
-    return keep((spec, cc), _find_or_make(spec, ("cuda", core, cc), make, freeze, thaw))
+
+def _target(spec: ProgramSpec, cc: tuple[int, int]) -> tuple[Any, ...]:
+    return "cuda", _core(spec), cc
 
 
 def freeze(kernel: LinkedKernel) -> Sequence[bytes]:
@@ -154,20 +211,43 @@ def _make_native(spec: ProgramSpec) -> CpuCode:
         with during("compile", spec.task.name):
             return cpu.compile_cpu(spec) if lowered is None else cpu.finish_cpu(lowered)
 
-    return keep((spec, "cpu"), _find_or_make(spec, ("cpu", *cpu.host()), make, lambda code: code.parts, cpu.load_cpu))
+    name = name_in_cache(spec, "cpu", *cpu.host())
+    found = _find(name, cpu.load_cpu)
+    return keep((spec, "cpu"), found or _keep_made(name, make(), lambda code: code.parts))
 
 
-def _core(worker: str, item_bytes: int) -> bytes:
+def _core(spec: ProgramSpec) -> bytes:
     """Return the worker loop that a task is linked into, for all GPUs that it was built for."""
-    path = CORE_DIR / f"core_{worker}_{item_bytes}.fatbin"
+    path = CORE_DIR / _name_of_loop("core", spec)
     try:
         return path.read_bytes()
     except OSError as error:
         raise BuildError(f"the core was built without GPU support: {path} cannot be read; build it where nvcc is") from error
 
 
+def _ready_loop(spec: ProgramSpec, cc: tuple[int, int]) -> bytes | None:
+    """Return the machine code of the worker loop, if that was made for this GPU and has what the launch uses."""
+    if spec.debug or spec.buckets or spec.inbox or spec.peers or spec.counters:
+        return None
+    try:
+        built = json.loads((CORE_DIR / "built.json").read_bytes())
+        return (CORE_DIR / _name_of_loop("ready", spec)).read_bytes() if f"{cc[0]}{cc[1]}" in built.get("ready", []) else None
+    except (OSError, ValueError):
+        return None
+
+
+def _name_of_loop(kind: str, spec: ProgramSpec) -> str:
+    return f"{kind}_{spec.worker}_{stored_bytes(spec.item_dtype.itemsize, isinstance(spec.task, Tasks))}.fatbin"
+
+
 def _link_best(
-    name: str, core: bytes, code: CudaCode, cc: tuple[int, int], limits: Sequence[int | None], spills: int
+    name: str,
+    core: bytes,
+    code: CudaCode,
+    cc: tuple[int, int],
+    limits: Sequence[int | None],
+    spills: int,
+    link: Callable[..., LinkedKernel] | None = None,
 ) -> LinkedKernel:
     """Link with these limits in turn until no stack is needed, or no more than `spills` bytes are spilled.
 
@@ -176,11 +256,11 @@ def _link_best(
     The first limit is tried by itself. Where there are processors to spare, the main thread then links with all others at once.
     Other threads, which may link several tasks side by side, do not: nvJitLink gains little from more than a few threads.
     """
-    link = functools.partial(_link, name, core, code, cc)
+    one = functools.partial(link or _link, name, core, code, cc)
     at_once = num_threads() >= _PROCESSORS_TO_SPARE and threading.current_thread() is threading.main_thread()
     kernels = []
     for part in limits[:1], limits[1:]:
-        for kernel in parallel_map(link, part) if at_once else map(link, part):
+        for kernel in parallel_map(one, part) if at_once else map(one, part):
             kernels.append(kernel)
             if kernel.stack_bytes == 0 or kernel.spill_bytes <= spills:
                 return kernel
@@ -188,17 +268,39 @@ def _link_best(
 
 
 def _link(name: str, core: bytes, task: CudaCode, cc: tuple[int, int], max_registers: int | None) -> LinkedKernel:
+    """Link with one limit of registers."""
+    inputs = [("fatbin", core), *[("ltoir", module) for module in task.modules]]
+    return _kernel_of(_link_here(name, cc, inputs, max_registers), task)
+
+
+def _link_elsewhere(
+    link: Link, _name: str, core: bytes, task: CudaCode, cc: tuple[int, int], max_registers: int | None
+) -> LinkedKernel:
+    """Do what `_link` does by a function that another process runs."""
+    options = [f"-arch=sm_{cc[0]}{cc[1]}", "-lto", "-Xptxas=-v"]
+    options += [] if max_registers is None else [f"-maxrregcount={max_registers}"]
+    return _kernel_of(link((core, task.modules, options)), task)
+
+
+def _link_here(
+    name: str, cc: tuple[int, int], inputs: Sequence[tuple[str, bytes]], max_registers: int | None, optimized: bool = True
+) -> tuple[bytes, str]:
+    """Return a cubin, and what the linker said."""
     from cuda.core import Linker, LinkerOptions, ObjectCode  # slow to import, and not needed for what is in the cache
 
     options = LinkerOptions(
-        arch=f"sm_{cc[0]}{cc[1]}", link_time_optimization=True, max_register_count=max_registers, ptxas_options=["-v"]
+        arch=f"sm_{cc[0]}{cc[1]}", link_time_optimization=optimized, max_register_count=max_registers, ptxas_options=["-v"]
     )
     try:
-        linker = Linker(ObjectCode.from_fatbin(core), *map(ObjectCode.from_ltoir, task.modules), options=options)
-        code = bytes(linker.link("cubin").code)
-        log = linker.get_info_log().rstrip("\0\n ")
+        linker = Linker(*[getattr(ObjectCode, f"from_{kind}")(content) for kind, content in inputs], options=options)
+        return bytes(linker.link("cubin").code), linker.get_info_log()
     except Exception as error:  # cuda.core has no common base for what its linkers raise
         raise TaskCompileError(f"task {name!r} compiled but did not link for sm_{cc[0]}{cc[1]}: {error}") from error
+
+
+def _kernel_of(linked: tuple[bytes, str], task: CudaCode) -> LinkedKernel:
+    """Return a kernel from a cubin and what the linker said."""
+    code, log = linked[0], linked[1].rstrip("\0\n ")
 
     def number(pattern: str) -> int:
         return max(map(int, re.findall(pattern, log)), default=0)
@@ -228,23 +330,20 @@ def name_in_cache(spec: ProgramSpec, *target: Any) -> str | None:
     return None if spec.debug else spec.fingerprint(target, environment())
 
 
-def _find_or_make(
-    spec: ProgramSpec,
-    target: tuple[Any, ...],
-    make: Callable[[], Code],
-    freeze: Callable[[Code], Sequence[bytes]],
-    thaw: Callable[[Sequence[bytes]], Code],
-) -> Code:
-    """Return the code that is kept for a content, in memory or on disk; otherwise make it and keep it."""
-    name = name_in_cache(spec, *target)
+def _find(name: str | None, thaw: Callable[[Sequence[bytes]], Code]) -> Code | None:
+    """Return the code that is kept under a name, in memory or on disk."""
     if name is None:
-        return make()
+        return None
     code: Code | None = find(name)
     if code is not None:
         return code
     parts = read_entry(name)
-    if parts is not None:
-        return keep(name, thaw(parts))
-    code = make()
+    return None if parts is None else keep(name, thaw(parts))
+
+
+def _keep_made(name: str | None, code: Code, freeze: Callable[[Code], Sequence[bytes]]) -> Code:
+    """Keep code under a name, if it has one, in memory and on disk, and return it."""
+    if name is None:
+        return code
     write_entry(name, freeze(code))
     return keep(name, code)

@@ -9,6 +9,7 @@ from ..core.library import check, ffi, lib
 from ..errors import InvalidArgumentError
 from ..support.memory_cache import find, keep
 from . import linker as link
+from .best_links import BestLink, wants_best
 from .kinds import tasks_of
 from .linker import LinkedKernel
 from .recorder import recorders
@@ -36,11 +37,14 @@ class Program(NamedTuple):
         Kinds of tasks that it counts; 0 if there is one.
     code : LinkedKernel or CpuCode
         What it was loaded from; native code must outlive the handle.
+    better : BestLink or None
+        The link of a better kernel, if this is one of the first tier.
     """
 
     handle: Any
     num_kinds: int
     code: LinkedKernel | CpuCode
+    better: BestLink | None = None
 
 
 def check_worker(worker: Any) -> str:
@@ -50,26 +54,30 @@ def check_worker(worker: Any) -> str:
     return worker
 
 
-def program_for(spec: ProgramSpec, device: Device) -> Program:
-    """Return the program of a launch on a device, compiled, linked and loaded on first use."""
+def program_for(spec: ProgramSpec, device: Device, best: bool = False) -> Program:
+    """Return the program of a launch on a device, compiled, linked and loaded on first use; the best one, or of either tier."""
     for recorder in recorders:
         recorder[spec] = None
     found: Program | None = find((spec, device))
-    return found or keep((spec, device), _load(spec, device))
+    if found is not None and (found.better is None or not (best or found.better.is_due())):
+        return found
+    return keep((spec, device), _load(spec, device, best or wants_best()))
 
 
-def _load(spec: ProgramSpec, device: Device) -> Program:
+def _load(spec: ProgramSpec, device: Device, best: bool) -> Program:
     members = len(tasks_of(spec.task))
     code: Any
+    better = None
     with during("load", spec.task.name):
         slot = ffi.new("atos_program **")
         if device.kind == "cpu":
             code = link.native(spec.on_cpu())
             check(lib.atos_program_native(code.run, code.idle, code.each_round, spec.debug, slot))
         else:
-            code = link.cubin(spec, device.compute_capability)
+            cc = device.compute_capability
+            code, better = (link.cubin(spec, cc), None) if best else link.first_cubin(spec, cc)
             check(lib.atos_program_load(device.number, ffi.from_buffer(code.code), code.symbol.encode(), slot))
-        return Program(ffi.gc(slot[0], lib.atos_program_unload), members if members > 1 else 0, code)
+        return Program(ffi.gc(slot[0], lib.atos_program_unload), members if members > 1 else 0, code, better)
 
 
 def register_limits(num_threads: int) -> tuple[int, ...] | None:

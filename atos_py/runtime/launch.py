@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays.array import Array, zeros
 from ..arrays.streams import launch_stream
+from ..compile.best_links import running
 from ..compile.program import program_for
 from ..compile.recorder import recorders
 from ..compile.short_traceback import as_launch
@@ -231,7 +232,8 @@ class PreparedLaunch(NotCopied):
             if not filled.arguments.is_steady or queue._core.form is not filled.form:
                 filled = self._filled = self._fill()
         variables, version = filled.ready.versions.newest
-        if version is not filled.ready.version or not variables.are_current():
+        better = filled.ready.better
+        if version is not filled.ready.version or not variables.are_current() or (better is not None and better.is_due()):
             filled = self._filled = self._filled_with(filled.arguments, filled.form, None)
         arguments, form, ready, launch, words = filled
         if recorders:
@@ -250,12 +252,16 @@ class PreparedLaunch(NotCopied):
         if samples is not None:
             launch.samples = ffi.cast("atos_sample *", samples.pointer)
         devices: tuple[DeviceStats, ...] = ()
-        if ownership is None and nvtx_annotate() is None:
-            stats = ffi.new(_STATS)
-            status = lib.atos_queue_launch(form.handle, ready.programs[0].handle, launch, stats)
-        else:
-            with annotated(ready.launched.name):
-                status, stats, devices = form.launch([each.handle for each in ready.programs], launch)
+        running.append(None)
+        try:
+            if ownership is None and nvtx_annotate() is None:
+                stats = ffi.new(_STATS)
+                status = lib.atos_queue_launch(form.handle, ready.programs[0].handle, launch, stats)
+            else:
+                with annotated(ready.launched.name):
+                    status, stats, devices = form.launch([each.handle for each in ready.programs], launch)
+        finally:
+            running.pop()
         if status or thread_launch.error is not None or observer is not None or arguments.pools:
             asked, used = inbox is not None and inbox.stopped, (self._args, arguments, words, samples, inbox)
             others = [other for other, _, _ in arguments.receivers]
@@ -355,6 +361,7 @@ def _report(
         launches=1 if config.persistent else stats.rounds,
         registers=getattr(program.code, "registers", 0),
         devices=devices,
+        tier="best" if ready.better is None else "first",
     )
     if config.experiment.counters:
         for name in COUNTED:

@@ -14,7 +14,7 @@ from ..core.devices import Device
 from ..core.devices import device as device_of
 from ..core.library import lib
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
-from ..support.validation import check_bool, check_float, check_int, check_option_names
+from ..support.validation import check_bool, check_choice, check_float, check_int, check_option_names
 from .experiment import MAX_FETCH_SIZE, Experiment, check_experiment, take_old_options
 from .progress import check_progress
 
@@ -82,6 +82,10 @@ class LaunchOptions(TypedDict, total=False):
     debug : bool, optional
         Whether to check every index, division and cast to an integer type in the task, and its asserts; slower. By default
         what the environment variable ``ATOS_DEBUG`` says: 1 or 0.
+    tier : {"auto", "best"}
+        Which kernel a GPU runs. "auto": the first launch of a task runs one that is there at once, while the best one is linked
+        in the background; a later launch runs that. "best": the launch waits for the best one, as for measuring; the
+        environment variable ``ATOS_TIER`` set to best says so for all launches. `LaunchStats.tier` tells which one ran.
     experiment : Experiment, optional
         What workers keep, share, gather and count, for measurements of what that is worth; by default what is best as a rule.
 
@@ -112,6 +116,7 @@ class LaunchOptions(TypedDict, total=False):
     trace: float | None
     progress: bool | Callable[[int, float, int], Any]
     debug: bool | None
+    tier: Literal["auto", "best"]
     experiment: Experiment | None
 
 
@@ -151,6 +156,7 @@ class LaunchConfig:
     sample_interval: int
     progress: bool | Callable[[int, float, int], Any]
     debug: bool
+    tier: str
     experiment: Experiment
 
     @classmethod
@@ -201,6 +207,7 @@ class LaunchConfig:
             sample_interval=0 if trace is None else min(max(round(trace * 1e3), 1), 2**32 - 1),
             progress=check_progress(options.get("progress", False)),
             debug=_read_debug_default() if debug is None else check_bool("debug", debug),
+            tier=check_choice("tier", options.get("tier", "auto"), ("auto", "best")),
             experiment=check_experiment(options.get("experiment")),
         )
 

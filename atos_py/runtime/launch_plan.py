@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..compile.best_links import BestLink
 from ..compile.host_kernels import threads
 from ..compile.kinds import Launchable, check_tasks, launchable
 from ..compile.program import WORKER_KINDS, Program, check_worker, program_for, register_limits
@@ -48,6 +49,8 @@ class ReadyLaunch(NamedTuple):
         Those of the tasks.
     device : str
         The device of the queue.
+    better : BestLink or None
+        Of better kernels, if the programs are of the first tier.
     """
 
     launched: Launchable
@@ -58,6 +61,7 @@ class ReadyLaunch(NamedTuple):
     filled: Any
     names: tuple[str, ...]
     device: str
+    better: BestLink | None
 
 
 class LaunchPlan:
@@ -112,10 +116,11 @@ class LaunchPlan:
         spec = self.spec(queue, arguments, launched, inbox)
         own = queue._ownership
         devices = [queue._device] if own is None else [own.devices[k] for k in own.here]
-        programs = [program_for(spec, device) for device in devices]
+        programs = [program_for(spec, device, self.config.tier == "best") for device in devices]
         filled = _fill_launch(queue, launched, programs[0], self.config)
         versions = versions_of(launched, self.config.idle, self.config.each_round)
-        ready = ReadyLaunch(launched, versions, spec.task, spec, programs, filled, self.names, str(queue._device))
+        name, better = str(queue._device), programs[0].better
+        ready = ReadyLaunch(launched, versions, spec.task, spec, programs, filled, self.names, name, better)
         self.ready[arguments.kinds, with_kinds, inbox] = ready
         return ready
 

@@ -145,7 +145,7 @@ class QueueLaunches:
             take 256 words at most: an array one and one for each dimension, a number one.
         **options : LaunchOptions
             The schedule: `persistent`, `barrier`; the workers: `fetch_size`, `num_blocks`, `num_threads`, `shared_memory`; what
-            else there is: `idle`, `each_round`, `streams`, `stream`, `device`, `timeout`, `trace`, `progress`, `debug`,
+            else there is: `idle`, `each_round`, `streams`, `stream`, `device`, `timeout`, `trace`, `progress`, `debug`, `tier`,
             `experiment`. `atos_py.LaunchOptions` describes each.
 
         Returns

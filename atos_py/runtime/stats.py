@@ -108,6 +108,8 @@ class LaunchStats:
     items_split, chunks_donated : int or None
         Likewise: long items whose iterations were split into chunks for all workers, and the chunks that another worker ran
         than the one that had taken the item. None are split on the CPU.
+    tier : str
+        "first" if a GPU ran the kernel that a task has at once, while the best one was linked; otherwise "best".
     waiting : tuple of WaitingCounters
         With ``debug=True``, the counters of `worker.arrive` that were above zero when all was done, array by array: which ones
         wait, and what each of them lacks. Empty if nothing waits, after a stop, and without ``debug=True``.
@@ -145,11 +147,12 @@ class LaunchStats:
     items_donated: int | None = None
     items_split: int | None = None
     chunks_donated: int | None = None
+    tier: str = "best"
     waiting: tuple[WaitingCounters, ...] = field(default=(), compare=False)
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
         """Take the fields that were pickled, but for those that the class has no more."""
-        self.waiting = ()  # which it had not always
+        self.waiting, self.tier = (), "best"  # which it had not always
         for name, value in state[1].items():
             if hasattr(type(self), name):
                 setattr(self, name, value)
@@ -233,6 +236,7 @@ class LaunchStats:
             launches,
             registers,
             _sum_devices([run.devices for run in runs]),
+            tier="first" if any(run.tier == "first" for run in runs) else "best",
             waiting=runs[-1].waiting,
         )
         if like.local_items is not None:  # counted
@@ -350,6 +354,7 @@ class LaunchStats:
             f" {self.num_workers:,} {self.worker} workers ({self.num_blocks:,} x {self.num_threads} threads),"
             f" fetch size {self.fetch_size}, on {self.device}\n"
             + ("" if self.local_items is None else f"  {_format_sharing(self)}\n")
+            + ("  run by the first kernel of the task, before the best one was linked\n" if self.tier == "first" else "")
             + ("  ended by a task, which called worker.stop()\n" if self.stopped else "")
             + "".join([f"  {each}\n" for each in self.waiting])
             + f"  {self.profile}"

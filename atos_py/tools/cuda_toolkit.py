@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
-__all__ = ["NVCC_WHEELS", "cpu_only", "find_cuda"]
+__all__ = ["NVCC_WHEELS", "cpu_only", "find_cuda", "found_architectures"]
 
 # All of nvcc from PyPI, for x86-64 and aarch64: one package pins them all. It is the oldest of its major version, since
 # nvJitLink links LTO-IR of its own version and of earlier ones, and a wheel meets any nvJitLink.
@@ -40,6 +41,22 @@ def find_cuda() -> Path | None:
     machines = [Path(on_path).resolve().parent.parent] if on_path else []
     candidates = wheels if named == "none" else [*([Path(named)] if named else []), *machines, Path("/usr/local/cuda"), *wheels]
     return next((root for root in candidates if _is_usable(root)), None)
+
+
+def found_architectures(toolkit: Path) -> list[str]:
+    """Return the architectures, such as "90", of the GPUs that nvidia-smi finds here, as far as a toolkit compiles for them."""
+
+    def output_of(*command: str) -> str:
+        try:
+            return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+
+    known = output_of(str(toolkit / "bin" / "nvcc"), "--list-gpu-arch").split()
+    found = re.findall(
+        r"^(\d+)\.(\d)$", output_of("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"), re.MULTILINE
+    )
+    return sorted({major + minor for major, minor in found if f"compute_{major}{minor}" in known})
 
 
 def _is_usable(root: Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from ..compile.best_links import only_best
 from ..core.devices import Device
 from ..errors import LaunchConfigError, QueueFullError, VerificationError
 from ..runtime.stats import find_stats
@@ -14,6 +15,7 @@ from .workloads import Workload
 __all__ = ["measure"]
 
 
+@only_best()
 def measure(row: Row, workload: Workload, on: Device, repeat: int) -> Row:
     """Fill in a row: one run that warms up, then `repeat` timed runs in a row, and then the proof of each of their results.
 

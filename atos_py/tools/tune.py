@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..compile.best_links import only_best
 from ..compile.task import Task
 from ..core.devices import Device
 from ..core.devices import device as device_of
@@ -44,6 +45,7 @@ def choose_space(device: Device | str | None = None) -> dict[str, tuple[Any, ...
 
 
 @host_memory_for("atos.tune")
+@only_best()
 def tune(
     run: Callable[..., Any],
     *,

@@ -9,6 +9,17 @@
 namespace atos::cuda {
 namespace {
 
+// Copies k bytes, a multiple of 8, from `at` to `to`, the last word first.
+#define COPY_WORDS                                                                                                             \
+  "copy:\n"                                                                                                                    \
+  "  sub.u64 k, k, 8;\n"                                                                                                       \
+  "  add.u64 spot, at, k;\n"                                                                                                   \
+  "  ld.global.u64 word, [spot];\n"                                                                                            \
+  "  add.u64 spot, to, k;\n"                                                                                                   \
+  "  st.global.u64 [spot], word;\n"                                                                                            \
+  "  setp.ne.u64 over, k, 0;\n"                                                                                                \
+  "  @over bra copy;\n"
+
 // A spilled item has `item_bytes` bytes, 4 or a multiple of 8, and a ticket, which begins at a multiple of 8: `bytes` in all.
 // In C++, with `ticket(i)`, `begin(i)` of spilled item i, `place(t)` = (t - start) % size and sequence numbers of ready slots:
 //   gather_spilled:  if (int64_t(ticket(i)) < int64_t(end) && (k = (*number)++) < size) copy(begin(k), begin(i), bytes);
@@ -19,7 +30,7 @@ namespace {
 const char kProgram[] = ATOS_PTX_HEADER
     ".visible .entry gather_spilled(.param .u64 items, .param .u64 bytes, .param .u64 end, .param .u64 count, "
     ".param .u64 number, .param .u64 size) {\n"
-    "  .reg .u64 from, each, last, n, counter, most, at, to, k, word, ticket;\n"
+    "  .reg .u64 from, each, last, n, counter, most, at, to, k, word, ticket, spot;\n"
     "  ld.param.u64 from, [items];\n"
     "  ld.param.u64 each, [bytes];\n"
     "  ld.param.u64 last, [end];\n"
@@ -36,19 +47,10 @@ const char kProgram[] = ATOS_PTX_HEADER
     "  setp.ge.u64 over, k, most;\n"
     "  @over bra skip;\n"
     "  mad.lo.u64 to, k, each, from;\n"
-    "  mov.u64 k, each;\n"
-    "copy:\n"
-    "  sub.u64 k, k, 8;\n"
-    "  add.u64 ticket, at, k;\n"
-    "  ld.global.u64 word, [ticket];\n"
-    "  add.u64 ticket, to, k;\n"
-    "  st.global.u64 [ticket], word;\n"
-    "  setp.ne.u64 over, k, 0;\n"
-    "  @over bra copy;\n"
-    "skip:\n" ATOS_PTX_END_LOOP
+    "  mov.u64 k, each;\n" COPY_WORDS "skip:\n" ATOS_PTX_END_LOOP
     ".visible .entry store_spilled(.param .u64 items, .param .u64 bytes, .param .u64 first, .param .u64 count, "
     ".param .u64 num_tickets, .param .u64 start, .param .u64 size, .param .u64 slots, .param .u64 packed) {\n"
-    "  .reg .u64 from, each, least, n, tickets, origin, places, memory, joins, at, to, k, word, ticket, sequence;\n"
+    "  .reg .u64 from, each, least, n, tickets, origin, places, memory, joins, at, to, k, word, ticket, sequence, spot;\n"
     "  .reg .u32 item;\n"
     "  .reg .pred joined;\n"
     "  ld.param.u64 from, [items];\n"
@@ -78,16 +80,7 @@ const char kProgram[] = ATOS_PTX_HEADER
     "  mad.lo.u64 to, ticket, each, memory;\n"
     "  sub.u64 k, each, 8;\n"
     "  add.u64 ticket, to, k;\n"
-    "  st.global.u64 [ticket], sequence;\n"
-    "copy:\n"
-    "  sub.u64 k, k, 8;\n"
-    "  add.u64 ticket, at, k;\n"
-    "  ld.global.u64 word, [ticket];\n"
-    "  add.u64 ticket, to, k;\n"
-    "  st.global.u64 [ticket], word;\n"
-    "  setp.ne.u64 over, k, 0;\n"
-    "  @over bra copy;\n"
-    "  bra skip;\n"
+    "  st.global.u64 [ticket], sequence;\n" COPY_WORDS "  bra skip;\n"
     "join:\n"
     "  ld.global.u32 item, [at];\n"
     "  cvt.u64.u32 word, item;\n"
@@ -99,7 +92,7 @@ const char kProgram[] = ATOS_PTX_HEADER
     "skip:\n" ATOS_PTX_END_LOOP
     ".visible .entry move_slots(.param .u64 slots, .param .u64 bytes, .param .u64 first, .param .u64 count, "
     ".param .u64 start, .param .u64 size, .param .u64 target) {\n"
-    "  .reg .u64 memory, each, least, n, origin, places, fresh, at, to, k, word, place;\n"
+    "  .reg .u64 memory, each, least, n, origin, places, fresh, at, to, k, word, place, spot;\n"
     "  .reg .pred joined;\n"
     "  ld.param.u64 memory, [slots];\n"
     "  ld.param.u64 each, [bytes];\n"
@@ -119,16 +112,7 @@ const char kProgram[] = ATOS_PTX_HEADER
     "  sub.u64 k, each, 8;\n"
     "  add.u64 place, to, k;\n"
     "  mov.u64 word, 1;\n"
-    "  st.global.u64 [place], word;\n"
-    "copy:\n"
-    "  sub.u64 k, k, 8;\n"
-    "  add.u64 place, at, k;\n"
-    "  ld.global.u64 word, [place];\n"
-    "  add.u64 place, to, k;\n"
-    "  st.global.u64 [place], word;\n"
-    "  setp.ne.u64 over, k, 0;\n"
-    "  @over bra copy;\n"
-    "  bra skip;\n"
+    "  st.global.u64 [place], word;\n" COPY_WORDS "  bra skip;\n"
     "join:\n"
     "  ld.global.u64 word, [at];\n"
     "  and.b64 word, word, 0xffffffff;\n"

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::microseconds kSleep{50};
 constexpr unsigned kSleepsBetweenChecks = 20;
-constexpr uint64_t kMappedAtOnce = 512 << 20; // bytes, which a GPU clears in some 10 ms beside a kernel
+constexpr uint64_t kMappedAtOnce = 512 << 20; // bytes: a stop waits until these are mapped and cleared
 
 void run_kernel(CudaDevice &device, Run &run) {
   device.refuse_if_stuck();

@@ -17,9 +17,9 @@ STAND_IN = """
 #include "protocol/link_constants.cuh"
 extern "C" {
 __device__ int64_t atos_task_workload(void *worker, const void *item, void *values, const void *args);
-__device__ void atos_task_body(void *worker, const void *item, int64_t i, const void *values, const void *args);
-__device__ void atos_task_idle(void *worker, const void *args);
-__device__ void atos_task_each_round(void *worker, const void *args);
+__device__ int64_t atos_task_body(void *worker, const void *item, int64_t i, const void *values, const void *args);
+__device__ int64_t atos_task_idle(void *worker, const void *args);
+__device__ int64_t atos_task_each_round(void *worker, const void *args);
 #if ITEM_BYTES == 4
 typedef uint32_t Item;
 #elif ITEM_BYTES == 8

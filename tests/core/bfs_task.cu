@@ -29,18 +29,19 @@ __device__ int64_t atos_task_workload(void *, const void *item, void *values, co
   return __ldg(&a.indptr[v + 1]) - first;
 }
 
-__device__ void atos_task_body(void *worker, const void *, int64_t i, const void *values, const void *args) {
+__device__ int64_t atos_task_body(void *worker, const void *, int64_t i, const void *values, const void *args) {
   const Arguments &a = *static_cast<const Arguments *>(args);
   const int64_t *in = static_cast<const int64_t *>(values);
   const uint32_t neighbor = __ldg(&a.indices[in[0] + i]);
   const uint32_t next = uint32_t(in[1]);
   if (load(&a.depth[neighbor]) > next && atomicMin(&a.depth[neighbor], next) > next) atos_push(worker, &neighbor);
+  return 0;
 }
 
-__device__ void atos_task_flat(void *, const void *, int64_t, const void *, const void *) {}
+__device__ int64_t atos_task_flat(void *, const void *, int64_t, const void *, const void *) { return 0; }
 
-__device__ void atos_task_idle(void *, const void *) {}
-__device__ void atos_task_each_round(void *, const void *) {}
+__device__ int64_t atos_task_idle(void *, const void *) { return 0; }
+__device__ int64_t atos_task_each_round(void *, const void *) { return 0; }
 }
 
 namespace atos { // the constants of the link, of which the others are 0

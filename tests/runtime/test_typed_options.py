@@ -29,7 +29,7 @@ def run(queue: atos.Queue, task: atos.Task, graph: atos.Graph, **options: Unpack
     queue.launch_thread(task, 1, graph, persistent=False, barrier=True, fetch_size=None, num_blocks=2, num_threads=64)
     queue.launch_warp(task, idle=show, each_round=show, shared_memory=64, stream=0, device="cpu", timeout=3, trace=2.5)
     experiment = atos.Experiment(local_items=False, work_sharing=True, push_buffer=None)
-    queue.launch_cta(task, progress=show, debug=None, experiment=experiment)
+    queue.launch_cta(task, progress=show, debug=None, tier="best", experiment=experiment)
     queue.launch_cta(task, experiment=atos.Experiment(local_items=3, push_buffer=0, counters=True), streams=2)
     atos.Experiment(push_buffers=0)  # call-arg
     atos.Experiment(push_buffer=0.5)  # arg-type
@@ -41,6 +41,7 @@ def run(queue: atos.Queue, task: atos.Task, graph: atos.Graph, **options: Unpack
     queue.launch_warp(task, 1, fetch_size="3")  # arg-type
     queue.launch_cta(task, 1, num_blocks=2.5)  # arg-type
     queue.launch_cta(task, progress=abs)  # arg-type
+    queue.launch_cta(task, tier="first")  # arg-type
     queue.launch(task, 1, worker="warp", fetch_size=3)
     queue.launch(task, 1, worker=3)  # arg-type
     queue.launch(task, 1, fetch_sise=3)  # call-arg

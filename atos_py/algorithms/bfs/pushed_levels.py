@@ -12,7 +12,6 @@ Source: Agarwal, Petrini, Pasetto and Bader, "Scalable graph exploration on mult
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -72,5 +71,5 @@ def search_by_pushed_levels(
     tried = bits_of(np.unique(sources), depth.size, launches.queue.device)
     launches.launch(sources, try_first, graph, depth, tried, limit, defaults=ROOM, overrides=rounds)
     if launches.runs[-1].stopped:  # but the search goes on
-        launches.runs[-1] = replace(launches.runs[-1], stopped=False)
+        launches.runs[-1].stopped = False
         launches.launch(sources[:0], visit_within, graph, depth, None, limit)

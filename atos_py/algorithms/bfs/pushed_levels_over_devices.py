@@ -16,7 +16,6 @@ Source: Buluç and Madduri, "Parallel breadth-first search on distributed memory
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -228,7 +227,7 @@ def search_by_pushed_levels_over(parts: Partition, depth: PartitionedArray, laun
     search = PushedSearch(depth, tried, tried.rows, reached, pieces, counts, counts.rows, takers, ranges, limit)
     rounds: LaunchOptions = {"barrier": True, "each_round": end_round}
     launches.launch(takers_of(ownership, takers), push_level, parts, search, defaults=_ROOM, overrides=rounds)
-    launches.runs[-1] = replace(launches.runs[-1], stopped=False)
+    launches.runs[-1].stopped = False
     launches.queue.clear()
     if launches.runs[-1].rounds > 2 * MOST_LEVELS and limit > MOST_LEVELS:
         rest = np.flatnonzero(depth.to_numpy() == MOST_LEVELS)

@@ -14,9 +14,7 @@ from .types import I8, I64, POINTER, Items
 _VOID = ir.VoidType()
 
 
-def cuda_dispatch(
-    module: ir.Module, symbol: str, kinds: Mapping[int, str], result: ir.Type, parameters: list[ir.Type], items: Items
-) -> None:
+def cuda_dispatch(module: ir.Module, symbol: str, kinds: Mapping[int, str], parameters: list[ir.Type], items: Items) -> None:
     """Add a function that hands an item, its second parameter, to the function of its kind.
 
     Parameters
@@ -26,12 +24,11 @@ def cuda_dispatch(
         The function to add.
     kinds : mapping
         The function for each kind; the last one is for all others too.
-    result : ir.Type
     parameters : list of ir.Type
     items : Items
         The type of the items.
     """
-    kind_of_function = ir.FunctionType(result, parameters)
+    kind_of_function = ir.FunctionType(I64, parameters)
     function = ir.Function(module, kind_of_function, symbol)
     builder = ir.IRBuilder(function.append_basic_block())
     kind = kind_of(builder, items, function.args[1])
@@ -39,11 +36,7 @@ def cuda_dispatch(
 
     def call_kind(number: int) -> None:
         callee = cgutils.get_or_insert_function(module, kind_of_function, kinds[number])
-        value = builder.call(callee, function.args)
-        if result == _VOID:
-            builder.ret_void()
-        else:
-            builder.ret(value)
+        builder.ret(builder.call(callee, function.args))
 
     for number in first:
         with builder.if_then(builder.icmp_unsigned("==", kind, ir.Constant(I8, number))):

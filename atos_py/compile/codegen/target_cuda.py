@@ -42,7 +42,7 @@ with removed_numpy_names():
     with defer_scipy("numba.cuda.np.linalg"):
         cuda_target.typing_context.refresh()  # imports what it has for NumPy, otherwise at the first compilation
 
-__all__ = ["CudaCode", "compile_cuda"]
+__all__ = ["CudaCode", "compile_cuda", "make_ptx"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,8 @@ class CudaCode:
         `atos_task_each_round` and the constants of the link (`csrc/protocol/link_constants.cuh`).
     value_words : int
         How many values the workload hands to the body, a word each.
+    texts : tuple of str
+        What the modules were made of, for `make_ptx`.
     scratch_itemsize : int
         The size of the largest element that the task takes scratch of the launch's size for; 0 if it takes none.
     sized_scratch : tuple of int
@@ -68,6 +70,7 @@ class CudaCode:
 
     modules: list[bytes]
     value_words: int
+    texts: tuple[str, ...] = ()
     scratch_itemsize: int = 0
     sized_scratch: tuple[int, ...] = ()
     asks_for_round: bool = False
@@ -147,9 +150,15 @@ def _compile(spec: ProgramSpec, program: Program, cc: tuple[int, int], checks: C
                 # moved into a branch, or copied.
                 function.attributes.add("alwaysinline")
                 function.attributes.add("convergent")
-    options = {"opt": 3, "arch": f"compute_{cc[0]}{cc[1]}", "gen-lto": None}
-    code = nvvm.compile_ir([str(module) for module in modules.values()], **options)
-    return CudaCode([code], program.value_words, unsized_itemsize(texts), sized_bytes(texts), uses_rounds, checks)
+    final = tuple(str(module) for module in modules.values())
+    code = nvvm.compile_ir(final, opt=3, arch=f"compute_{cc[0]}{cc[1]}", **{"gen-lto": None})
+    return CudaCode([code], program.value_words, final, unsized_itemsize(texts), sized_bytes(texts), uses_rounds, checks)
+
+
+def make_ptx(code: CudaCode, cc: tuple[int, int]) -> bytes:
+    """Return the code of a task as PTX, which is linked without optimization."""
+    found = nvvm.compile_ir(code.texts, opt=3, arch=f"compute_{cc[0]}{cc[1]}")
+    return found if isinstance(found, bytes) else bytes(found, "ascii")
 
 
 def _constants_and_stubs(program: Program, uses_rounds: bool, uses_pending: bool, of_launch: dict[str, bool]) -> ir.Module:
@@ -176,26 +185,26 @@ def _constants_and_stubs(program: Program, uses_rounds: bool, uses_pending: bool
         constant = ir.GlobalVariable(module, I32, symbol, addrspace=nvvm.ADDRSPACE_GLOBAL)
         constant.global_constant = True
         constant.initializer = ir.Constant(I32, int(value))
-    void, of_workload, of_body = ir.VoidType(), [POINTER] * 4, [POINTER, POINTER, I64, POINTER, POINTER]
+    of_workload, of_body = [POINTER] * 4, [POINTER, POINTER, I64, POINTER, POINTER]
 
-    def add_stub(symbol: str, result: ir.Type, parameters: list[ir.Type]) -> None:
-        stub = ir.IRBuilder(ir.Function(module, ir.FunctionType(result, parameters), symbol).append_basic_block())
-        stub.ret_void() if result == void else stub.ret(ir.Constant(result, 1))
+    def add_stub(symbol: str, parameters: list[ir.Type]) -> None:
+        stub = ir.IRBuilder(ir.Function(module, ir.FunctionType(I64, parameters), symbol).append_basic_block())
+        stub.ret(ir.Constant(I64, 1))
 
-    def dispatch(symbol: str, to: str, kinds: Iterable[int], result: ir.Type, parameters: list[ir.Type]) -> None:
-        cuda_dispatch(module, symbol, {kind: f"{to}_{kind}" for kind in kinds}, result, parameters, program.items)
+    def dispatch(symbol: str, to: str, kinds: Iterable[int], parameters: list[ir.Type]) -> None:
+        cuda_dispatch(module, symbol, {kind: f"{to}_{kind}" for kind in kinds}, parameters, program.items)
 
     if not nested:
-        add_stub("atos_task_workload", I64, of_workload)
+        add_stub("atos_task_workload", of_workload)
     elif program.num_kinds:
-        dispatch("atos_task_workload", "atos_task_workload", nested, I64, of_workload)
+        dispatch("atos_task_workload", "atos_task_workload", nested, of_workload)
     if program.num_kinds:
-        dispatch("atos_task_body", "atos_task_body", nested or flat, void, of_body)
+        dispatch("atos_task_body", "atos_task_body", nested or flat, of_body)
     if mixed:
-        dispatch("atos_task_flat", "atos_task_body", flat, void, of_body)
+        dispatch("atos_task_flat", "atos_task_body", flat, of_body)
     else:
-        add_stub("atos_task_flat", void, of_body)
+        add_stub("atos_task_flat", of_body)
     for symbol, function_without_item in {"atos_task_idle": program.idle, "atos_task_each_round": program.each_round}.items():
         if function_without_item is None:
-            add_stub(symbol, void, [POINTER] * 2)
+            add_stub(symbol, [POINTER] * 2)
     return module

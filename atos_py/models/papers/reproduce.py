@@ -21,6 +21,7 @@ import numpy as np
 
 from ...algorithms.bfs import bfs
 from ...algorithms.registry import Algorithm, find_algorithms
+from ...compile.best_links import only_best
 from ...compile.host_kernels import num_threads
 from ...core.devices import Device
 from ...errors import FileWriteError, InvalidArgumentError, LaunchConfigError
@@ -109,6 +110,7 @@ def permute_vertices(graph: Graph, seed: int = 0) -> Graph:
     return Graph.from_edges(sources, new_id[indices], num_vertices=graph.num_vertices, device=graph.device)
 
 
+@only_best()
 def reproduce(
     out: Path,
     graphs: Iterable[tuple[str, Graph]],

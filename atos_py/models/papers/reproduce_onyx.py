@@ -23,6 +23,7 @@ import numpy as np
 
 from ...arrays.array import asarray, zeros
 from ...compile.atomics import atomic_add
+from ...compile.best_links import only_best
 from ...errors import DeviceError, FileWriteError
 from ...graph.graph import Graph
 from ...support.validation import check_int
@@ -146,6 +147,7 @@ def _median(repeat: int, call: Callable[[], float]) -> float:
     return statistics.median_low([call() for _ in range(repeat)])
 
 
+@only_best()
 def reproduce_onyx(
     out: Path,
     graphs: Iterable[tuple[str, Graph]],

@@ -14,6 +14,7 @@ import numpy as np
 from ...algorithms.bfs import verify_bfs
 from ...algorithms.k_core import verify_k_core
 from ...algorithms.pagerank import verify_pagerank
+from ...compile.best_links import only_best
 from ...errors import VerificationError
 from ...graph.graph import Graph
 from ...runtime.stats import LaunchStats
@@ -122,6 +123,7 @@ MEASURES = {
 }  # fmt: skip
 
 
+@only_best()
 def reproduce_simdx(
     out: Path,
     graphs: Iterable[tuple[str, Graph]],

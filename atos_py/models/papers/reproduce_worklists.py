@@ -16,6 +16,7 @@ import numpy as np
 from ...algorithms.bfs import UNREACHED, bfs, verify_bfs
 from ...algorithms.connected_components import verify_connected_components
 from ...algorithms.sssp import verify_sssp
+from ...compile.best_links import only_best
 from ...graph.graph import Graph
 from ...runtime.experiment import Experiment
 from ...runtime.stats import COUNTED, LaunchStats
@@ -199,6 +200,7 @@ MEASURES = {
 }  # fmt: skip
 
 
+@only_best()
 def reproduce_worklists(
     out: Path,
     graphs: Iterable[tuple[str, Graph]],
