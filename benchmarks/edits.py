@@ -2,7 +2,7 @@
 
 Each measurement is a process of its own with empty caches, that of nvJitLink among them. An edit changes a number in the search
 of the README. Times are of whole calls of `launch`, by the clock, in seconds; "search" is the time on the device, in ms, of the
-kernel of the first tier and of the best one.
+kernel of the first tier and of the best one. "README" is its first program from Enter to its end, and again in a new process.
 
 python benchmarks/edits.py
 python benchmarks/edits.py --device cuda --repeat 10
@@ -19,8 +19,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
+README = Path(__file__).parent.parent / "README.md"
 SOURCE = """
 import atos_py as atos
 
@@ -92,6 +94,17 @@ def child(device: str | None) -> dict[str, float]:
     return found
 
 
+def run_readme(directory: str, environment: dict[str, str]) -> float:
+    """Return the seconds of a process that runs the first program of the README."""
+    program = README.read_text().partition("```python\n")[2].partition("```")[0]
+    path = os.path.join(directory, "program.py")
+    with open(path, "w") as file:
+        file.write(program)
+    begin = time.perf_counter()
+    subprocess.run([sys.executable, path], cwd=directory, env=environment, check=True, capture_output=True)
+    return time.perf_counter() - begin
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--device")
@@ -112,6 +125,11 @@ def main() -> None:
                 *(["--device", given.device] if given.device else []),
             ]
             text = subprocess.run(command, cwd=directory, env=environment, check=True, capture_output=True, text=True).stdout
+            environment["ATOS_CACHE_DIR"] = os.path.join(directory, "other")
+            if given.device:
+                environment["ATOS_DEVICE"] = given.device
+            for name in "README, first time", "README, again":
+                rows.setdefault(name, []).append(run_readme(directory, environment))
         for name, value in json.loads(text.splitlines()[-1]).items():
             rows.setdefault(name, []).append(value)
     print(f"{'':28}{'median':>9}{'least':>9}{'most':>9}")
