@@ -20,6 +20,7 @@ from .best_links import BestLink, Inputs
 from .codegen import stored_bytes
 from .cpu_archive import find_lowered
 from .cubin import registers_and_stack
+from .cuda_code import CudaCode, freeze_code, thaw_code
 from .debug_checks import Checks
 from .host_kernels import num_threads, parallel_map
 from .kinds import Tasks
@@ -30,7 +31,6 @@ from .toolchain import environment, import_numba
 
 if TYPE_CHECKING:
     from .codegen.target_cpu import CpuCode
-    from .codegen.target_cuda import CudaCode
 
 __all__ = ["CORE_DIR", "LinkedKernel", "cubin", "environment", "first_cubin", "freeze", "name_in_cache", "native", "thaw"]
 
@@ -135,23 +135,30 @@ def _make_cubin(spec: ProgramSpec, cc: tuple[int, int]) -> LinkedKernel:
 
 @uninterrupted
 def _make_first(spec: ProgramSpec, cc: tuple[int, int], loop: bytes) -> tuple[LinkedKernel, BestLink]:
-    task = spec.task
-    code = _compile(spec, cc)
-    with during("compile", task.name):
-        from .codegen.target_cuda import make_ptx  # as in `_compiled`
+    task, name = spec.task, name_in_cache(_of_any_worker(spec), "code", cc)
+    with during("load", task.name):
+        code = _find(name, thaw_code)
+    if code is None:
+        code = _compile(spec, cc)
+        with during("compile", task.name):
+            from .codegen.target_cuda import with_ptx  # as in `_compiled`
 
-        ptx = make_ptx(code, cc)
+            code = _keep_made(name, with_ptx(code, cc), freeze_code)
     with during("link", task.name):
-        kernel = _kernel_of(
-            _link_here(task.name, cc, [("ptx", ptx), ("fatbin", loop)], _READY_REGISTERS, optimized=False), code
-        )
+        inputs = [("ptx", code.ptx), ("fatbin", loop)]
+        kernel = _kernel_of(_link_here(task.name, cc, inputs, _READY_REGISTERS, optimized=False), code)
     known: BestLink | None = find((spec, cc, "link"))
     return kernel, known or keep((spec, cc, "link"), BestLink(functools.partial(_link_best_of, spec, cc, code)))
 
 
 def _compile(spec: ProgramSpec, cc: tuple[int, int]) -> CudaCode:
     with during("compile", spec.task.name), _compiling:
-        return _compiled(replace(spec, worker="cta", max_registers=None), min(cc, _NEWEST_CC))
+        return _compiled(_of_any_worker(spec), min(cc, _NEWEST_CC))
+
+
+def _of_any_worker(spec: ProgramSpec) -> ProgramSpec:
+    """Return the spec without what the code of a task does not depend on before it is linked."""
+    return replace(spec, worker="cta", max_registers=None)
 
 
 def _link_best_of(spec: ProgramSpec, cc: tuple[int, int], code: CudaCode, elsewhere: Link | None = None) -> LinkedKernel:

@@ -65,7 +65,7 @@ def _toolchain() -> tuple[str, ...]:
             return "absent"
 
     here = Path(__file__).parent
-    beside = ("arguments.py", "debug_checks.py", "linker.py", "scratch.py", "spec.py", "toolchain.py")
+    beside = ("arguments.py", "cuda_code.py", "debug_checks.py", "linker.py", "scratch.py", "spec.py", "toolchain.py")
     sources = sorted([*here.glob("codegen/*.py"), *(here / name for name in beside)])
     own = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     return (sys.version, np.__version__, *map(version, _PACKAGES), own)

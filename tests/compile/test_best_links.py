@@ -18,6 +18,7 @@ import atos_py as atos
 from atos_py.compile import best_links, link_child
 from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
+from atos_py.compile.cuda_code import CudaCode, freeze_code, thaw_code
 from atos_py.compile.kinds import Tasks
 from atos_py.compile.spec import ProgramSpec
 from atos_py.errors import InvalidArgumentError
@@ -127,6 +128,25 @@ def test_another_process_links_what_this_one_would():
     )
     memory_cache.forget()
     assert link.first_cubin(spec, CC) == (best, None)  # from the disk
+
+
+def test_the_next_process_compiles_nothing(monkeypatch):
+    """Not even where this one has ended before the best kernel was linked."""
+    monkeypatch.setattr(best_links._links, "put", lambda link: best_links._links)
+    kernels = [link.first_cubin(spec_of(worker="warp"), CC)[0]]
+    memory_cache.forget()
+    monkeypatch.setattr(link, "_compiled", None)
+    for worker in ("warp", "cta"):  # which have the same code
+        kernels.append(link.first_cubin(spec_of(worker=worker), CC)[0])
+        memory_cache.forget()
+    assert kernels[0].code == kernels[1].code != kernels[2].code
+    facts = [(each.value_words, each.asks_for_round, each.sized_scratch) for each in kernels]
+    assert facts[0] == facts[1] == facts[2]
+
+
+def test_code_is_kept_as_it_is():
+    code = CudaCode([b"module", b"other"], 2, 8, (3, 4), True, ptx=b"text")
+    assert thaw_code(freeze_code(code)) == code
 
 
 def test_the_best_kernel_is_waited_for():

@@ -38,7 +38,7 @@ def test_a_launch_grows_its_queue(device, worker, persistent, barrier, dtype):
     assert not barrier or counts.early[0] == 0
     before = queue.capacity
     queue.push(nodes_as_items(np.arange(3), queue.dtype))
-    assert launch(queue, worker, TASKS[dtype], there, counts, persistent=persistent, barrier=barrier).grown <= 2
+    assert launch(queue, worker, TASKS[dtype], there, counts, persistent=persistent, barrier=barrier).grown <= 3
     assert queue.capacity >= before
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
 from llvmlite import ir
 from numba.core import types
 
+from ..cuda_code import CudaCode
 from ..debug_checks import Checks
 from ..spec import ProgramSpec
 from .dispatch import cuda_dispatch
@@ -42,39 +43,7 @@ with removed_numpy_names():
     with defer_scipy("numba.cuda.np.linalg"):
         cuda_target.typing_context.refresh()  # imports what it has for NumPy, otherwise at the first compilation
 
-__all__ = ["CudaCode", "compile_cuda", "make_ptx"]
-
-
-@dataclass(frozen=True)
-class CudaCode:
-    """The code of a task before it is linked.
-
-    Attributes
-    ----------
-    modules : list of bytes
-        LTO-IR modules that define `atos_task_workload`, `atos_task_body`, `atos_task_flat`, `atos_task_idle`,
-        `atos_task_each_round` and the constants of the link (`csrc/protocol/link_constants.cuh`).
-    value_words : int
-        How many values the workload hands to the body, a word each.
-    texts : tuple of str
-        What the modules were made of, for `make_ptx`.
-    scratch_itemsize : int
-        The size of the largest element that the task takes scratch of the launch's size for; 0 if it takes none.
-    sized_scratch : tuple of int
-        As `scratch.sized_scratch` takes it: the scratch whose size the task gives.
-    asks_for_round : bool
-        Whether the task uses the number or the mode of the round.
-    checks : Checks or None
-        The checks in the code.
-    """
-
-    modules: list[bytes]
-    value_words: int
-    texts: tuple[str, ...] = ()
-    scratch_itemsize: int = 0
-    sized_scratch: tuple[int, ...] = ()
-    asks_for_round: bool = False
-    checks: Checks | None = None
+__all__ = ["compile_cuda", "with_ptx"]
 
 
 patch_current_device(dispatcher)
@@ -152,13 +121,14 @@ def _compile(spec: ProgramSpec, program: Program, cc: tuple[int, int], checks: C
                 function.attributes.add("convergent")
     final = tuple(str(module) for module in modules.values())
     code = nvvm.compile_ir(final, opt=3, arch=f"compute_{cc[0]}{cc[1]}", **{"gen-lto": None})
-    return CudaCode([code], program.value_words, final, unsized_itemsize(texts), sized_bytes(texts), uses_rounds, checks)
+    facts = unsized_itemsize(texts), sized_bytes(texts), uses_rounds, checks
+    return CudaCode([code], program.value_words, *facts, texts=final)
 
 
-def make_ptx(code: CudaCode, cc: tuple[int, int]) -> bytes:
-    """Return the code of a task as PTX, which is linked without optimization."""
-    found = nvvm.compile_ir(code.texts, opt=3, arch=f"compute_{cc[0]}{cc[1]}")
-    return found if isinstance(found, bytes) else bytes(found, "ascii")
+def with_ptx(code: CudaCode, cc: tuple[int, int]) -> CudaCode:
+    """Return code with PTX, for GPUs of compute capability `cc`, in place of the texts that it is made of."""
+    ptx = nvvm.compile_ir(code.texts, opt=3, arch=f"compute_{cc[0]}{cc[1]}")
+    return replace(code, texts=(), ptx=ptx if isinstance(ptx, bytes) else bytes(ptx, "ascii"))
 
 
 def _constants_and_stubs(program: Program, uses_rounds: bool, uses_pending: bool, of_launch: dict[str, bool]) -> ir.Module:
