@@ -48,6 +48,7 @@ test-all: build
 # On a machine with a GPU, in an environment that has the packages: everything that needs one, JOBS tests at a time. Of a test with
 # several parameters, cases in which every two of their values come together; gpu-test-all has all. It goes on where it was stopped
 # if the sources are still the same; ATOS_TEST_SECONDS=540 has it begin no test after that time, on a machine lent for minutes.
+# Most launches there run the first kernel of a task; with ATOS_TIER=best all run the best one.
 JOBS ?= auto
 gpu-test: export ATOS_TEST_PASSED ?= build/passed-on-gpu.txt
 gpu-test:

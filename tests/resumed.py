@@ -1,9 +1,9 @@
 """Runs of the tests that go on where they were stopped, for machines that are lent for minutes (`make gpu-test`).
 
 ``ATOS_TEST_PASSED`` names a file in which each run notes the tests that have passed; a later run leaves these out, unless the
-sources or a version of a package have changed since. With ``ATOS_TEST_SECONDS=540`` no test is started after 540 seconds; a run
-that leaves tests for another one says how many, and ends with status 75. A run that is killed has no summary, so that each test
-that begins or fails is noted at once, in a file with the suffix ``.log``.
+sources, a version of a package or the tier of kernels (``ATOS_TIER``) have changed since. With ``ATOS_TEST_SECONDS=540`` no
+test is started after 540 seconds; a run that leaves tests for another one says how many, and ends with status 75. A run that is
+killed has no summary, so that each test that begins or fails is noted at once, in a file with the suffix ``.log``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class GoOn:
         self.passed: set[str] = set()
         self.left = 0
         if self.file:
-            key = " ".join([hash_files(SOURCES), *map(version_of, LINKERS)])
+            key = " ".join([hash_files(SOURCES), *map(version_of, LINKERS), os.environ.get("ATOS_TIER", "auto")])
             content = self.file.read_text() if self.file.is_file() else ""
             if self.is_worker:  # which has to collect what the others do, though tests have passed since
                 content = content[: int(os.environ["ATOS_TEST_KNOWN"])]

@@ -25,7 +25,7 @@ from typing import Any
 from ..errors import InvalidArgumentError
 from . import link_child
 
-__all__ = ["BestLink", "Inputs", "only_best", "running", "wants_best"]
+__all__ = ["BestLink", "Inputs", "can_link_elsewhere", "only_best", "running", "wants_best"]
 
 _LTO_IR, _FATBIN = 3, 4  # as nvJitLink numbers its inputs
 _NVJITLINK = "libnvJitLink.so"
@@ -46,15 +46,24 @@ class BestLink:
     """
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
-        self._make, self._ended, self._is_made = make, threading.Event(), False
+        self._make, self._ended, self._is_made, self._is_given_up = make, threading.Event(), False, False
         self._links = _links.put(self)
 
     def is_due(self) -> bool:
-        """Whether the next launch is to run the best kernel: it is made, and can be loaded now, or no other may run."""
-        return (self._is_made and not running) or wants_best()
+        """Whether the next launch is to run the best kernel.
+
+        It is made, or the caller is to make it since no other process could, and can be loaded now; or no other may run.
+        """
+        return (self._ended.is_set() and not self._is_given_up and not running) or wants_best()
+
+    def give_up(self) -> bool:
+        """Whether no other process could make the kernel, which this says once: from then on it is not due."""
+        has_failed = self._ended.is_set() and not self._is_made and not self._is_given_up
+        self._is_given_up |= has_failed
+        return has_failed
 
     def run(self) -> None:
-        """Have the kernel made. Where that fails, launches go on with the first tier."""
+        """Have the kernel made."""
         try:
             with contextlib.suppress(Exception):
                 self._make(_link_elsewhere)
@@ -113,6 +122,11 @@ class _Links:
 
 
 _links = _Links()
+
+
+def can_link_elsewhere() -> bool:
+    """Whether this process knows an interpreter that it can start: not where it is a program with Python in it."""
+    return os.path.basename(sys.executable or "").startswith(("python", "pypy")) and not getattr(sys, "frozen", False)
 
 
 def wants_best() -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import re
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +16,7 @@ from ..support.disk_cache import read_entry, write_entry
 from ..support.memory_cache import find, keep
 from ..support.uninterrupted import uninterrupted
 from .archive import CORE_DIR
-from .best_links import BestLink, Inputs
+from .best_links import BestLink, Inputs, can_link_elsewhere
 from .codegen import stored_bytes
 from .cpu_archive import find_lowered
 from .cubin import registers_and_stack
@@ -109,8 +109,12 @@ def first_cubin(spec: ProgramSpec, cc: tuple[int, int]) -> tuple[LinkedKernel, B
     """
     kernel = _made(spec, cc)
     loop = None if kernel is not None else _ready_loop(spec, cc)
-    if loop is None or not sys.executable:
+    if loop is None or not can_link_elsewhere():
         return kernel or cubin(spec, cc), None
+    known: BestLink | None = find((spec, cc, "link"))
+    if known is not None and known.give_up():
+        with contextlib.suppress(TaskCompileError):  # then there is the first kernel alone
+            return cubin(spec, cc), None
     return _make_first(spec, cc, loop)
 
 

@@ -175,14 +175,28 @@ def test_other_architectures_wait_for_the_best_kernel():
 
 def test_a_link_that_fails_elsewhere_is_made_here(monkeypatch):
     monkeypatch.setattr(best_links, "_path_of_nvjitlink", lambda: "/nothing/libnvJitLink.so")
-    spec = spec_of("flat")
-    kernel, better = link.first_cubin(spec, CC)
-    assert better is not None
-    assert better._ended.wait(60)
-    assert not better.is_due()
-    assert link.first_cubin(spec, CC)[1] is better  # nothing better is there
-    assert link.cubin(spec, CC).code != kernel.code
-    assert link.first_cubin(spec, CC) == (link.cubin(spec, CC), None)
+    kernels = {}
+    for name in ("flat", "nested"):
+        kernels[name], better = link.first_cubin(spec_of(name), CC)
+        assert better is not None
+        assert better._ended.wait(60)
+        assert better.is_due()
+    best, none = link.first_cubin(spec_of("flat"), CC)
+    assert none is None
+    assert best.code != kernels["flat"].code
+    assert best == link.cubin(spec_of("flat"), CC)
+
+    def fail(*_: Any) -> Any:
+        raise atos.TaskCompileError("not here either")
+
+    monkeypatch.setattr(link, "_link", fail)
+    for _ in range(2):
+        kernel, still = link.first_cubin(spec_of("nested"), CC)
+        assert still is better
+        assert kernel.code == kernels["nested"].code
+        assert not better.is_due()  # launches go on with the first kernel
+    with pytest.raises(atos.TaskCompileError, match="not here either"):
+        link.cubin(spec_of("nested"), CC)
 
 
 def test_the_child_says_what_is_wrong():
@@ -247,7 +261,7 @@ def test_no_kernel_is_loaded_beside_a_launch():
 def test_who_measures_gets_the_best(monkeypatch):
     failing = best_links.BestLink(lambda elsewhere: 1 / 0)
     assert failing._ended.wait(60)
-    assert not failing.is_due()
+    assert [failing.give_up(), failing.give_up(), failing.is_due()] == [True, False, False]
     with best_links.only_best(), best_links.only_best():
         assert failing.is_due()
     assert not best_links.wants_best()
@@ -256,6 +270,15 @@ def test_who_measures_gets_the_best(monkeypatch):
     monkeypatch.setenv("ATOS_TIER", "fast")
     with pytest.raises(InvalidArgumentError, match="ATOS_TIER is auto or best \\(got 'fast'\\)"):
         best_links.wants_best()
+
+
+@pytest.mark.parametrize("executable", ["", None, "/opt/blender", "/usr/bin/nsys"])
+def test_a_program_with_python_in_it_starts_no_copy_of_itself(executable, monkeypatch):
+    monkeypatch.setattr(sys, "executable", executable)
+    assert not best_links.can_link_elsewhere()
+    kernel, better = link.first_cubin(spec_of("flat"), CC)
+    assert better is None
+    assert kernel.stack_bytes == 0
 
 
 SCRIPT = """
