@@ -79,15 +79,17 @@ def test_wheel_holds_the_package_and_its_core(wheel, tree):
     assert {f"atos_py/_lib/{name}" for name in ("atos.h", "built.json", "libatos.so")} <= core
 
 
-def test_wheel_holds_the_worker_loops_as_lto_ir(wheel):
+def test_wheel_holds_the_worker_loops(wheel):
+    """As LTO-IR, and as machine code for the first kernels of tasks."""
     if not list((ROOT / "atos_py" / "_lib").glob("*.fatbin")):
         pytest.skip("the core was built without nvcc")
     with zipfile.ZipFile(wheel) as archive:
         for worker in ("thread", "warp", "cta"):
             for size in ITEM_BYTES:
-                content = archive.read(f"atos_py/_lib/core_{worker}_{size}.fatbin")
-                assert content[:4] == b"\x50\xed\x55\xba"  # the magic number of a fatbin
-                assert len(content) > 10_000
+                for kind in ("core", "ready"):
+                    content = archive.read(f"atos_py/_lib/{kind}_{worker}_{size}.fatbin")
+                    assert content[:4] == b"\x50\xed\x55\xba"  # the magic number of a fatbin
+                    assert len(content) > 10_000
 
 
 def test_wheel_is_for_any_python_on_this_machine(wheel):
@@ -185,7 +187,7 @@ def test_a_build_for_the_cpu_alone_leaves_nvcc_alone(asked, expected, tmp_path):
     done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     built = {path.name for path in (tree / "atos_py" / "_lib").iterdir()}
-    assert built == expected if expected else len(built) == 3 + 12
+    assert built == expected if expected else len(built) == 3 + 12 + 12
     assert ("built for the CPU alone, as ATOS_CPU_ONLY asks" in done.stderr) == (asked == "1")
 
 
