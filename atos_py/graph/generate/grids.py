@@ -120,16 +120,18 @@ def road(side: int, keep: float = 0.62, seed: int = 0, *, device: Device | str |
 def _grid_kernel(
     first: int, end: int, layers: int, rows: int, columns: int, periodic: bool, seed: Any, keep: Any, indptr: Any, indices: Any
 ) -> None:  # pragma: no cover - compiled
-    """Go through some lines of the grid: without `indices`, leave degrees at ``indptr[vertex + 1]``, else fill them in.
+    """Go through some lines of the grid: leave degrees at ``indptr[vertex + 1]``, or fill in `indices` if these have any room.
 
-    Edge ``2 * v`` joins vertex ``v`` to the one on its right, edge ``2 * v + 1`` to the one below; those between layers stay.
+    One kernel does both, since Numba takes longer for a second one than most grids do. Edge ``2 * v`` joins vertex ``v`` to the
+    one on its right, edge ``2 * v + 1`` to the one below; those between layers stay.
     """
+    fills = indices.size > 0
     for line in range(first, end):
         layer = line // rows
         row = line - layer * rows
         for column in range(columns):
             v = line * columns + column
-            begin = np.int64(0) if indices is None else np.int64(indptr[v])
+            begin = np.int64(indptr[v]) if fills else np.int64(0)
             place = begin
             for direction in range(6):
                 if direction == 0 or direction == 5:
@@ -148,10 +150,10 @@ def _grid_kernel(
                     edge = 2 * min(u, v) + (direction == 1 or direction == 4)
                     exists = splitmix64(seed ^ (np.uint64(edge) * GOLDEN)) >> _32 < keep
                 if exists:
-                    if indices is not None:
+                    if fills:
                         indices[place] = u
                     place += 1
-            if indices is None:
+            if not fills:
                 indptr[v + 1] = place
             elif periodic:  # in another order than the directions
                 for i in range(begin + 1, place):
@@ -181,12 +183,12 @@ def grid_csr(
     (start,) = hash_seeds(seed, 1)
     pieces = ranges(extents[0] * extents[1], max(1, _CHUNK_EDGES // max(extents[2], 1)))
 
-    def go_through(indptr: NDArray[Any], indices: NDArray[np.uint32] | None) -> None:
+    def go_through(indptr: NDArray[Any], indices: NDArray[np.uint32]) -> None:
         numbers = *extents, periodic, start, threshold, indptr, indices
         parallel_map(lambda piece: compile_kernel(_grid_kernel)(*piece, *numbers), pieces)
 
     indptr = np.zeros(n + 1, indptr_dtype(edges))
-    go_through(indptr, None)
+    go_through(indptr, np.empty(0, np.uint32))
     np.cumsum(indptr, out=indptr)
     indptr = indptr.astype(indptr_dtype(int(indptr[-1])), copy=False)
     indices = np.empty(int(indptr[-1]), np.uint32)
