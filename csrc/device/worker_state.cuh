@@ -24,8 +24,8 @@
 #include "protocol/termination.cuh"
 
 // The task, compiled from Python and linked in. `args` and `values` are 64-bit words. Where some kinds of tasks are flat and
-// others nested, atos_task_flat runs the flat ones, atos_task_workload and atos_task_body the nested ones. All return a word, as
-// Numba's functions do; that of a workload is its number of iterations, the others' mean nothing.
+// others nested, atos_task_flat runs the flat ones, atos_task_workload and atos_task_body the nested ones. All return a word,
+// as Numba's functions do; that of a workload is its number of iterations, the others' mean nothing.
 extern "C" {
 __device__ int64_t atos_task_workload(void *worker, const void *item, void *values, const void *args);
 __device__ int64_t atos_task_body(void *worker, const void *item, int64_t i, const void *values, const void *args);

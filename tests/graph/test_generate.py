@@ -152,7 +152,7 @@ class TestRoad:
     def test_threads_and_chunks_make_no_difference(self, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
         expected = road_csr(50, 0.62, 0)
         monkeypatch.setattr(parallel, "num_threads", lambda: threads)
-        monkeypatch.setattr(grids, "_CHUNK_EDGES", 99)
+        monkeypatch.setattr(grids, "_CHUNK_VERTICES", 99)
         assert equal(road_csr(50, 0.62, 0), expected)
         assert not equal(road_csr(50, 0.62, 1), expected)
 

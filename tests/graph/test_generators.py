@@ -132,7 +132,7 @@ class TestGrids:
     def test_threads_and_pieces_make_no_difference(self, monkeypatch: pytest.MonkeyPatch) -> None:
         expected = digest(generate.grid3d(7, 8, 9, periodic=True, device="cpu"))
         monkeypatch.setattr(parallel, "num_threads", lambda: 3)
-        monkeypatch.setattr(grids, "_CHUNK_EDGES", 20)
+        monkeypatch.setattr(grids, "_CHUNK_VERTICES", 20)
         assert digest(generate.grid3d(7, 8, 9, periodic=True, device="cpu")) == expected
 
     def test_a_road_without_holes_is_a_grid(self) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...compile.host_kernels import compile_kernel, parallel_map, ranges
+from ...compile.host_kernels import parallel_map, ranges
 from ...errors import InvalidArgumentError
 from ...support.host_memory import host_memory_for
 from ...support.splitmix64 import GOLDEN, splitmix64
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["grid2d", "grid3d", "road", "road_csr"]
 
-_32, _ALL = np.uint64(32), np.uint64(2**32)
-_CHUNK_EDGES = 1 << 20
+_2, _32, _ALL = np.uint64(2), np.uint64(32), 2**32
+_CHUNK_VERTICES = 1 << 16  # whose arrays stay in a cache
 
 
 @host_memory_for("generate.grid2d")
@@ -117,51 +117,42 @@ def road(side: int, keep: float = 0.62, seed: int = 0, *, device: Device | str |
     return Graph.from_csr(*road_csr(side, keep, seed), device=device)
 
 
-def _grid_kernel(
-    first: int, end: int, layers: int, rows: int, columns: int, periodic: bool, seed: Any, keep: Any, indptr: Any, indices: Any
-) -> None:  # pragma: no cover - compiled
-    """Go through some lines of the grid: leave degrees at ``indptr[vertex + 1]``, or fill in `indices` if these have any room.
+class _Grid(NamedTuple):
+    """What a grid is made by: all edges are those of vertices to the next one along an axis, or of a kept part of these."""
 
-    One kernel does both, since Numba takes longer for a second one than most grids do. Edge ``2 * v`` joins vertex ``v`` to the
-    one on its right, edge ``2 * v + 1`` to the one below; those between layers stay.
-    """
-    fills = indices.size > 0
-    for line in range(first, end):
-        layer = line // rows
-        row = line - layer * rows
-        for column in range(columns):
-            v = line * columns + column
-            begin = np.int64(indptr[v]) if fills else np.int64(0)
-            place = begin
-            for direction in range(6):
-                if direction == 0 or direction == 5:
-                    at, extent, stride = layer, layers, rows * columns
-                elif direction == 1 or direction == 4:
-                    at, extent, stride = row, rows, columns
-                else:
-                    at, extent, stride = column, columns, 1
-                if direction < 3:
-                    exists, u = at > 0, v - stride
-                else:
-                    exists, u = at < extent - 1, v + stride
-                if periodic and not exists and extent > 2:  # otherwise it is the vertex itself, or there on the other side
-                    exists, u = True, v + (extent - 1) * stride if direction < 3 else v - at * stride
-                if exists and keep < _ALL and 0 < direction < 5:
-                    edge = 2 * min(u, v) + (direction == 1 or direction == 4)
-                    exists = splitmix64(seed ^ (np.uint64(edge) * GOLDEN)) >> _32 < keep
-                if exists:
-                    if fills:
-                        indices[place] = u
-                    place += 1
-            if not fills:
-                indptr[v + 1] = place
-            elif periodic:  # in another order than the directions
-                for i in range(begin + 1, place):
-                    neighbor = indices[i]
-                    while i > begin and indices[i - 1] > neighbor:
-                        indices[i] = indices[i - 1]
-                        i -= 1
-                    indices[i] = neighbor
+    layers: int
+    rows: int
+    columns: int
+    periodic: bool
+    seed: np.uint64
+    keep: int  # of 2**32 edges in a layer
+
+    def neighbors(self, lines: tuple[int, int], *, only_there: bool = False) -> tuple[NDArray[np.bool_], NDArray[np.uint32]]:
+        """Return which neighbors the vertices of some lines have, of two along each axis in ascending order, and their ids.
+
+        Edge ``2 * v`` joins vertex v to the one on its right, edge ``2 * v + 1`` to the one below; those between layers stay.
+        With `only_there` the ids may be anything.
+        """
+        line, column = np.arange(*lines)[:, None], np.arange(self.columns)[None, :]
+        v = line * self.columns + column
+        layer, row = line // self.rows, line % self.rows
+        axes = [(layer, self.layers, self.rows * self.columns), (row, self.rows, self.columns), (column, self.columns, 1)]
+        along = [axis for axis in axes if axis[1] > 1]
+        sides = 2 * len(along)
+        there = np.empty((*v.shape, sides), np.bool_)
+        ids = np.empty((0 if only_there else len(v), self.columns, sides), np.uint32)
+        for number, (at, extent, stride) in enumerate(along):
+            for direction, exists, step in ((number, at > 0, -stride), (-1 - number, at < extent - 1, stride)):
+                u = v + step
+                if self.periodic and extent > 2:  # otherwise it is the vertex itself, or there on the other side
+                    u, exists = np.where(exists, u, u - extent * step), np.ones_like(exists)
+                if at is not layer and self.keep < _ALL:
+                    edge = np.minimum(u, v).view(np.uint64) * _2 + np.uint64(at is row)
+                    exists = exists & (splitmix64(self.seed ^ (edge * GOLDEN)) >> _32 < self.keep)
+                there[..., direction] = exists
+                if not only_there:
+                    ids[..., direction] = u
+        return there.reshape(v.size, sides), ids.reshape(len(ids) * self.columns, sides)
 
 
 def grid_csr(
@@ -179,20 +170,28 @@ def grid_csr(
         raise InvalidArgumentError(f"a graph has at most {MAX_VERTICES} vertices (got {' * '.join(map(str, extents))} = {n})")
     edges = 2 * sum(extent > 1 for extent in extents) * n
     require_host_memory(f"a grid of {' x '.join(map(str, given))} vertices", 4 * (n + round(edges * keep)))
-    threshold = np.uint64(round(keep * 2**32))
     (start,) = hash_seeds(seed, 1)
-    pieces = ranges(extents[0] * extents[1], max(1, _CHUNK_EDGES // max(extents[2], 1)))
+    grid = _Grid(extents[0], extents[1], extents[2], periodic, start, round(keep * 2**32))
+    pieces = ranges(extents[0] * extents[1], max(1, _CHUNK_VERTICES // max(extents[2], 1)))
 
-    def go_through(indptr: NDArray[Any], indices: NDArray[np.uint32]) -> None:
-        numbers = *extents, periodic, start, threshold, indptr, indices
-        parallel_map(lambda piece: compile_kernel(_grid_kernel)(*piece, *numbers), pieces)
+    def count(lines: tuple[int, int]) -> None:
+        there, _ = grid.neighbors(lines, only_there=True)
+        indptr[1 + lines[0] * grid.columns : 1 + lines[1] * grid.columns] = there.sum(axis=1)
+
+    def fill(lines: tuple[int, int]) -> None:
+        there, ids = grid.neighbors(lines)
+        if periodic:  # in another order than the directions
+            ids[~there] = MAX_VERTICES
+            ids.sort(axis=1)
+            there = np.arange(there.shape[1]) < there.sum(axis=1)[:, None]
+        indices[indptr[lines[0] * grid.columns] : indptr[lines[1] * grid.columns]] = ids[there]
 
     indptr = np.zeros(n + 1, indptr_dtype(edges))
-    go_through(indptr, np.empty(0, np.uint32))
+    parallel_map(count, pieces)
     np.cumsum(indptr, out=indptr)
     indptr = indptr.astype(indptr_dtype(int(indptr[-1])), copy=False)
     indices = np.empty(int(indptr[-1]), np.uint32)
-    go_through(indptr, indices)
+    parallel_map(fill, pieces)
     return CSR(indptr, indices, None)
 
 
