@@ -1,13 +1,13 @@
-// The explored program: a few workers of one thread each run csrc/device/group_worker.cuh over a small ring, within the bounds
-// that the command line tells (bounds.hpp).
+// The explored program: a few workers of one thread each run csrc/device/group_worker.cuh over a small ring, within the bounds that
+// the command line tells (bounds.hpp).
 //
-// The rules: no worker leaves early; every task runs, and none twice; what is pending after a stop is there once; with a
-// barrier, a level runs after the one before; a task sees what was written before it was pushed; a check that fails is
-// reported; and the end can be reached from anywhere.
+// The rules: no worker leaves early; every task runs, and none twice; what is pending after a stop is there once; with a barrier,
+// a level runs after the one before; a task sees what was written before it was pushed; a check that fails is reported; and the
+// end can be reached from anywhere.
+#include "protocol/atomic.cuh"
 #include "device.hpp"
 #include "device/group_worker.cuh"
 #include "far.hpp"
-#include "protocol/atomic.cuh"
 #include "protocol/inbox.cuh"
 
 using namespace atos;
@@ -26,10 +26,10 @@ struct World {
   uint64_t ran[kMostNodes]{}; // a bit for each iteration
   model::FarMemory far{};
   uint64_t aside[kMostNodes]{}, written[kMostNodes]{};
-  uint64_t halted = 0;                 // 1: a task has stopped the launch
-  uint64_t waited = 0;                 // times that tasks have pushed themselves again
-  uint64_t calls = 0;                  // of the function between rounds
-  Inbox inbox{};                       // its padding has room for more items
+  uint64_t halted = 0; // 1: a task has stopped the launch
+  uint64_t waited = 0; // times that tasks have pushed themselves again
+  uint64_t calls = 0;  // of the function between rounds
+  Inbox inbox{}; // its padding has room for more items
   uint64_t provided[kMostRings + 1]{}; // 1: there is memory for the ring after so many growths
   uint64_t size = 0, first_end = 0, ran_before = 0, launches = 0, stops = 0; // the host's; stops: those that it still asks for
 } world;
@@ -37,9 +37,7 @@ struct World {
 // Whether barriers keep the order of two tasks. With buckets they run in the order of these, for no task pushes to a lower one.
 bool comes_before(unsigned u, unsigned v) { return bounds.buckets ? bounds.levels[u] < bounds.levels[v] : level(u) < level(v); }
 bool is_flat(unsigned v) { return !bounds.nested || bounds.flat >> v & 1; }
-unsigned length(unsigned v) {
-  return !is_flat(v) ? std::max(bounds.children[v], bounds.longs >> v & 1 ? bounds.long_from : 1u) : 1;
-}
+unsigned length(unsigned v) { return !is_flat(v) ? std::max(bounds.children[v], bounds.longs >> v & 1 ? bounds.long_from : 1u) : 1; }
 
 bool has_run(unsigned v) { return now(world.ran[v]) == (uint64_t(1) << length(v)) - 1; }
 unsigned failed() { // tasks whose check failed
@@ -94,8 +92,8 @@ Launch launch() {
   return launch;
 }
 
-// Items, slots and the spill area as one word each, or some: of an item, the words after the first one follow from it. The
-// first has the kind, if tasks are of several, whose items have one word.
+// Items, slots and the spill area as one word each, or some: of an item, the words after the first one follow from it. The first
+// has the kind, if tasks are of several, whose items have one word.
 uint64_t item_word(uint64_t v) { return v | uint64_t(bounds.flat >> v & 1) << 56; }
 uint64_t later_word(uint64_t v, unsigned k) { return v + 16 * k; }
 Item<BYTES> item_of(uint64_t v) {
@@ -112,8 +110,7 @@ unsigned node_of(const void *item) {
     if (static_cast<const uint64_t *>(item)[k] != later_word(v, k)) model::fail("an item with the words of another");
   return v;
 }
-constexpr unsigned kSlotWords =
-    sizeof(Slot<BYTES>) / 8; // the item first, the sequence number last; 4-byte items share a word with it
+constexpr unsigned kSlotWords = sizeof(Slot<BYTES>) / 8; // the item first, the sequence number last; 4-byte items share a word with it
 uint64_t *word_of(Slot<BYTES> &slot, unsigned word) { return reinterpret_cast<uint64_t *>(&slot) + word; }
 uint64_t sequence_in(Slot<BYTES> &slot) { return now(*word_of(slot, kSlotWords - 1)) >> (BYTES == 4 ? 32 : 0); }
 unsigned node_in(Slot<BYTES> &slot) { return unsigned(now(*word_of(slot, 0))); }
@@ -203,16 +200,12 @@ std::vector<unsigned> peek(uint64_t *of_level) {
 // Each task ran, or it is pending, or nobody has pushed it yet; those of the first two kinds are as many as were pushed.
 void check_pending(const std::vector<unsigned> &pending) {
   for (unsigned v = 0; v < kNodes; ++v) {
-    const bool was_pushed = v < bounds.seeds
-                                ? v < first_seeds() + sent()
-                                : (!(bounds.fails >> parent(v) & 1) &&
-                                   now(world.ran[parent(v)]) >> (is_flat(parent(v)) ? 0 : v - first_child(parent(v))) & 1);
+    const bool was_pushed = v < bounds.seeds ? v < first_seeds() + sent() : (!(bounds.fails >> parent(v) & 1) && now(world.ran[parent(v)]) >> (is_flat(parent(v)) ? 0 : v - first_child(parent(v))) & 1);
     const bool in_inbox = v >= first_seeds() + now(world.inbox.taken) && v < first_seeds() + sent();
     const auto there = std::count(pending.begin(), pending.end(), v) + in_inbox;
     if (now(world.ran[v]) && !has_run(v)) model::fail("a task ran in part");
     if (there + has_run(v) + (now(world.aside[v]) != 0) != was_pushed)
-      model::fail("task " + std::to_string(v) +
-                  (was_pushed ? " was lost, or is there twice" : " is there and was never pushed"));
+      model::fail("task " + std::to_string(v) + (was_pushed ? " was lost, or is there twice" : " is there and was never pushed"));
   }
 }
 
@@ -220,9 +213,9 @@ void check_pending(const std::vector<unsigned> &pending) {
 void collapse_rings() {
   set(world.size, now(world.size) << growths_of(now(world.counters.tail)));
   for (uint64_t *p : {&world.counters.head, &world.counters.tail, &world.counters.finished, &world.counters.stop,
-                      &world.counters.untracked, &world.counters.splits_open, &world.counters.spilled,
-                      &world.counters.quiescent, &world.counters.arrived, &world.counters.phase, &world.counters.round_end,
-                      &world.counters.gone[0], &world.counters.growths_granted, &world.counters.growths_requested})
+                      &world.counters.untracked, &world.counters.splits_open, &world.counters.spilled, &world.counters.quiescent,
+                      &world.counters.arrived, &world.counters.phase, &world.counters.round_end, &world.counters.gone[0],
+                      &world.counters.growths_granted, &world.counters.growths_requested})
     set(*p, 0);
   set(world.counters.first_left, kNever);
   for (unsigned k = 1; k <= kMostRings; ++k) set(world.counters.ring_first_ticket[k], 0), set(world.provided[k], 0);
@@ -239,14 +232,13 @@ bool recover_pending() {
   if (spilled > kSpill) model::fail("the spill area of the model is too small");
   for (unsigned k = 0; k < spilled; ++k) all.push_back(unsigned(now(world.spill[k])));
   check_pending(all);
-  if (now(world.counters.stop) == kStopFull && number_ran() == now(world.ran_before))
-    model::fail("nothing ran between two stops");
+  if (now(world.counters.stop) == kStopFull && number_ran() == now(world.ran_before)) model::fail("nothing ran between two stops");
   set(world.ran_before, number_ran());
   const uint64_t state = now(world.counters.inbox);
   collapse_rings();
   set_inbox(state);
   set(world.inbox.sent, now(world.inbox.sent) & ~kStopSent); // as in the next inbox
-  set(late, 0);                                              // as in the next launch
+  set(late, 0);                                                   // as in the next launch
   if (all.size() > bounds.max_capacity) return false;
   if (all.size() > now(world.size)) set(world.size, std::min<uint64_t>(bounds.max_capacity, 2 * all.size())); // grow
   provide(all, true);
@@ -270,8 +262,7 @@ static void run_task(void *worker, const void *item, int64_t i, const void *valu
   const unsigned v = node_of(item);
   if (v >= kNodes) model::fail("an item that nobody pushed");
   if (!is_flat(v) && *static_cast<const uint64_t *>(values) != 3 * v + 1) model::fail("an item with the values of another");
-  if (bounds.weak && v >= first_seeds() && !load(&world.written[v]))
-    model::fail("a task does not see what was written before it was pushed");
+  if (bounds.weak && v >= first_seeds() && !load(&world.written[v])) model::fail("a task does not see what was written before it was pushed");
   if (bounds.barrier)
     for (unsigned u = 0; u < kNodes; ++u)
       if (comes_before(u, v) && !load(&world.ran[u])) model::fail("a level began before the one above was over");
@@ -428,8 +419,8 @@ bool can_send() {
          (sent() == bounds.sent || sent() - now(world.inbox.taken) < bounds.inbox);
 }
 
-// The host provides memory for a growth, or says that there is none. Or it sends an item. Or it asks for a stop: a timeout, or
-// Ctrl-C; what is pending goes on in the next launch.
+// The host provides memory for a growth, or says that there is none. Or it sends an item. Or it asks for a stop: a timeout, or Ctrl-C; what is
+// pending goes on in the next launch.
 bool outside() {
   const uint64_t growths_granted = now(world.counters.growths_granted);
   const bool asked = now(world.counters.growths_requested) > growths_granted;
@@ -459,8 +450,7 @@ bool host() {
   if (bounds.report && (record.tail != now(world.counters.tail) || record.stop != now(world.counters.stop) ||
                         record.ran != number_ran() || record.pushed != kNodes - bounds.seeds))
     fail("the report is not complete");
-  if (now(world.counters.failures) != failed() ||
-      (failed() && (now(world.counters.stop) == kRun || !now(world.counters.failure.failed))))
+  if (now(world.counters.failures) != failed() || (failed() && (now(world.counters.stop) == kRun || !now(world.counters.failure.failed))))
     fail("a check that failed goes unnoticed");
   if (now(world.halted) != (now(world.counters.stop) & kStopCalled) / kStopCalled) fail("a stop goes unnoticed");
   set(world.halted, 0);
@@ -470,8 +460,7 @@ bool host() {
   // A launch that goes on after a stop may find nothing left, and has a round of nothing.
   const bool stops = bounds.stops || bounds.halts || bounds.ends;
   const uint64_t levels = level(kNodes - 1) + 1, calls = now(world.calls);
-  if (bounds.between && (stops ? calls < levels : calls != levels))
-    fail("the function between rounds was not called after each round");
+  if (bounds.between && (stops ? calls < levels : calls != levels)) fail("the function between rounds was not called after each round");
   set(world.calls, 0);
   const uint64_t growths = growths_of(now(world.counters.tail));
   if (bounds.sent && (sent() != bounds.sent || now(world.inbox.taken) != sent() || !(now(world.counters.inbox) & kInboxHeld)))
@@ -481,7 +470,7 @@ bool host() {
   });
   if (growths || now(world.counters.growths_requested)) collapse_rings();
   else if (now(world.counters.head) != tail || now(world.counters.finished) != tail || now(world.counters.untracked) ||
-           now(world.counters.splits_open) || now(world.counters.gone[0]))
+      now(world.counters.splits_open) || now(world.counters.gone[0]))
     fail("the counters are not as the next launch expects them");
   if (bounds.buckets) world.far.check_end(world.counters.far);
   check_pending({});
@@ -511,21 +500,13 @@ int main(int count, char **arguments) {
   };
   // What nobody writes in this model, or nobody reads, is no step.
   name(c.head, "head"), name(c.tail, "tail"), name(c.finished, "finished"), name(c.gone[0], "gone");
-  name(c.stop, "stop",
-       bounds.capacity >= kNodes && !bounds.stops && !bounds.fails && !bounds.halts && !bounds.ends &&
-           (!bounds.buckets || bounds.blocks >= kNodes)),
-      name(c.spilled, "spilled"), name(c.first_left, "first_left"), name(c.quiescent, "quiescent", bounds.aside == 0);
-  name(c.untracked, "untracked", !bounds.nested && !bounds.sent && !bounds.buckets),
-      name(c.splits_open, "splits_open", !bounds.nested);
-  name(c.inbox, "inbox", !bounds.sent, false, true), name(world.inbox.sent, "sent", !bounds.sent),
-      name(world.inbox.taken, "taken", !bounds.sent);
+  name(c.stop, "stop", bounds.capacity >= kNodes && !bounds.stops && !bounds.fails && !bounds.halts && !bounds.ends && (!bounds.buckets || bounds.blocks >= kNodes)), name(c.spilled, "spilled"), name(c.first_left, "first_left"), name(c.quiescent, "quiescent", bounds.aside == 0);
+  name(c.untracked, "untracked", !bounds.nested && !bounds.sent && !bounds.buckets), name(c.splits_open, "splits_open", !bounds.nested);
+  name(c.inbox, "inbox", !bounds.sent, false, true), name(world.inbox.sent, "sent", !bounds.sent), name(world.inbox.taken, "taken", !bounds.sent);
   for (unsigned i = 0; i < bounds.inbox; ++i) name(world.inbox.items[i], "inbox item " + std::to_string(i), !bounds.sent);
-  name(c.arrived, "arrived", !bounds.barrier), name(c.phase, "phase", !bounds.barrier),
-      name(c.round_end, "round_end", !bounds.barrier);
-  name(c.claims[0], "claims", true), name(c.ran, "ran", !bounds.report || !bounds.weak),
-      name(c.pushed, "pushed", !bounds.report || !bounds.weak), name(c.rounds, "rounds", true), name(c.mode, "mode", true);
-  name(c.sampled, "sampled", true), name(c.failures, "failures", !bounds.fails),
-      name(c.failure.failed, "failure", !bounds.fails);
+  name(c.arrived, "arrived", !bounds.barrier), name(c.phase, "phase", !bounds.barrier), name(c.round_end, "round_end", !bounds.barrier);
+  name(c.claims[0], "claims", true), name(c.ran, "ran", !bounds.report || !bounds.weak), name(c.pushed, "pushed", !bounds.report || !bounds.weak), name(c.rounds, "rounds", true), name(c.mode, "mode", true);
+  name(c.sampled, "sampled", true), name(c.failures, "failures", !bounds.fails), name(c.failure.failed, "failure", !bounds.fails);
   name(model::chance, "chance"), name(late, "late", !bounds.timed);
   name(c.growths_granted, "granted", !bounds.grows), name(c.growths_requested, "requested", !bounds.grows);
   for (unsigned k = 1; k <= kMostRings; ++k) {
@@ -544,12 +525,9 @@ int main(int count, char **arguments) {
     for (unsigned k = 0; k < (BYTES + 7) / 8; ++k) name(share.item[k], "share item");
     name(share.values[0], "share values");
   }
-  if (bounds.buckets && !world.far.name_words(c.far, "", name))
-    return std::puts("the model has too little memory for far items"), 2;
-  several(world.spill, "spill", true), several(world.ran, "ran", true), several(world.aside, "aside"),
-      several(world.written, "written");
-  name(world.first_end, "first_end", true), name(world.halted, "halted", true), name(world.calls, "calls", true),
-      name(world.waited, "waited", true), name(world.ran_before, "ran before", true), name(world.launches, "launches", true);
+  if (bounds.buckets && !world.far.name_words(c.far, "", name)) return std::puts("the model has too little memory for far items"), 2;
+  several(world.spill, "spill", true), several(world.ran, "ran", true), several(world.aside, "aside"), several(world.written, "written");
+  name(world.first_end, "first_end", true), name(world.halted, "halted", true), name(world.calls, "calls", true), name(world.waited, "waited", true), name(world.ran_before, "ran before", true), name(world.launches, "launches", true);
   name(world.size, "size", true), name(world.stops, "stops", true);
   machine.memory.views.resize(bounds.workers);
   set(c.quiescent, 0);
