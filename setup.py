@@ -33,7 +33,7 @@ THIRD_PARTY = ROOT / "third_party"
 OUT = ROOT / "atos_py" / "_lib"
 # The first serves every GPU that the others do not: LTO-IR links for its own architecture and all later ones.
 ARCHITECTURES = ("75", "80", "90")
-# For these, and the GPUs of this machine, the worker loops are machine code too, to which a new task is linked in no time.
+# For these, and the GPUs of this machine, the worker loops are machine code too, for the first kernels of tasks.
 READY_ARCHITECTURES = ("90",)
 WORKERS = ("thread", "warp", "cta")
 ITEM_BYTES = (4, 8, 16, 32)

@@ -23,23 +23,25 @@ from pathlib import Path
 from typing import Any
 
 README = Path(__file__).parent.parent / "README.md"
-SOURCE = """
-import atos_py as atos
-
-def degree(v, graph):
-    return graph.indptr[v + 1] - graph.indptr[v]
-
-@atos.task(workload=degree)
-def visit(worker, v, i, graph, depth):
-    neighbor = graph.indices[graph.indptr[v] + i]
-    next_depth = depth[v] + 1
-    if {number} < 1000 and atos.atomic_min(depth, neighbor, next_depth) > next_depth:
-        worker.push(neighbor)
+HELLO = """
 
 @atos.task
 def hello(worker, item, out):
     out[item] = item + {number}
 """
+
+
+def readme_program() -> str:
+    """Return the first program of the README."""
+    return README.read_text().partition("```python\n")[2].partition("```")[0]
+
+
+def edited_source(number: int) -> str:
+    """Return the search of the README, with a condition that an edit changes, and a small task."""
+    tasks = readme_program().partition("\n\n\ngraph = ")[0]
+    condition = "if atos.atomic_min("
+    assert tasks.count(condition) == 1
+    return (tasks + HELLO).replace("{number}", str(number)).replace(condition, f"if {number} < 1000 and atos.atomic_min(")
 
 
 def child(device: str | None) -> dict[str, float]:
@@ -58,7 +60,7 @@ def child(device: str | None) -> dict[str, float]:
         path = f"edited_{number}.py"
         spec = importlib.util.spec_from_file_location(path.removesuffix(".py"), path)
         with open(path, "w") as file:
-            file.write(SOURCE.format(number=number))
+            file.write(edited_source(number))
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
@@ -96,10 +98,9 @@ def child(device: str | None) -> dict[str, float]:
 
 def run_readme(directory: str, environment: dict[str, str]) -> float:
     """Return the seconds of a process that runs the first program of the README."""
-    program = README.read_text().partition("```python\n")[2].partition("```")[0]
     path = os.path.join(directory, "program.py")
     with open(path, "w") as file:
-        file.write(program)
+        file.write(readme_program())
     begin = time.perf_counter()
     subprocess.run([sys.executable, path], cwd=directory, env=environment, check=True, capture_output=True)
     return time.perf_counter() - begin

@@ -17,7 +17,7 @@ from ..support.validation import as_dtype, as_host_array, check_int
 from .array import Array, zeros
 from .casting import cast_values
 from .import_external import kept_dtype
-from .memory import fill_elements
+from .memory import clear_bytes
 from .on_host import Elementwise
 
 __all__ = ["Pool", "PoolParts"]
@@ -318,7 +318,7 @@ class _Range:
         self.pointer = int(ffi.cast("uintptr_t", self._owner))
         self.elements = min(reserved // itemsize, most)
         if device.kind == "cuda" and reserved > needed:  # otherwise tasks would have to wait for it at every page
-            fill_elements(device, self.pointer, np.zeros(1, np.uint8), needed)
+            clear_bytes(device, self.pointer, needed)
 
 
 def _fields_of(dtype: np.dtype[Any]) -> dict[str, np.dtype[Any]]:

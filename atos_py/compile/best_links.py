@@ -42,32 +42,33 @@ class BestLink:
     Parameters
     ----------
     make : callable
-        ``make(link)`` returns the kernel, and keeps it where it is looked for; `link` is `_link_elsewhere`.
+        ``make(link)`` keeps the kernel where it is looked for; `link` is `_link_in_child`.
     """
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
-        self._make, self._ended, self._is_made, self._is_given_up = make, threading.Event(), False, False
+        self._make, self._ended, self._is_given_up = make, threading.Event(), False
         self._links = _links.put(self)
 
     def is_due(self) -> bool:
         """Whether the next launch is to run the best kernel.
 
-        It is made, or the caller is to make it since no other process could, and can be loaded now; or no other may run.
+        The link has ended, and what it made can be loaded now; or no other kernel may run.
         """
         return (self._ended.is_set() and not self._is_given_up and not running) or wants_best()
 
     def give_up(self) -> bool:
-        """Whether no other process could make the kernel, which this says once: from then on it is not due."""
-        has_failed = self._ended.is_set() and not self._is_made and not self._is_given_up
-        self._is_given_up |= has_failed
-        return has_failed
+        """Whether the caller, who has not found the kernel although the link has ended, is to make it; true once.
+
+        From then on the kernel is not due: launches go on with the first tier if the caller cannot make it either.
+        """
+        is_to_make, self._is_given_up = self._ended.is_set() and not self._is_given_up, self._ended.is_set()
+        return is_to_make
 
     def run(self) -> None:
-        """Have the kernel made."""
+        """Have the kernel made, if that comes about."""
         try:
             with contextlib.suppress(Exception):
-                self._make(_link_elsewhere)
-                self._is_made = True
+                self._make(_link_in_child)
         finally:
             self._ended.set()
 
@@ -149,7 +150,7 @@ def only_best() -> Iterator[None]:
         _best_alone.depth -= 1
 
 
-def _link_elsewhere(inputs: Inputs) -> tuple[bytes, str]:
+def _link_in_child(inputs: Inputs) -> tuple[bytes, str]:
     """Return a cubin, and what the linker said, of a link by another process.
 
     Raises

@@ -40,7 +40,7 @@ _PROCESSORS_TO_SPARE = 8  # from which on links that may turn out needless delay
 _NEWEST_CC = (9, 0)
 
 Code = TypeVar("Code")
-Link = Callable[[Inputs], tuple[bytes, str]]  # `best_links.link_elsewhere`
+Link = Callable[[Inputs], tuple[bytes, str]]  # by another process, as `BestLink` makes it
 
 
 @dataclass(frozen=True)

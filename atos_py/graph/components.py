@@ -8,7 +8,8 @@ import numpy as np
 
 from ..arrays.array import Array, zeros
 from ..arrays.compute import compute
-from ..operators.connect import ALL_EDGES, NOTES, choose_largest, connect
+from ..arrays.record import new_record
+from ..operators.connect import ALL_EDGES, Notes, choose_largest, connect
 from ..operators.edge_map import THREAD_MAX_DEGREE
 from ..operators.row_map import row_items, row_queue
 from .graph_arrays import GraphArrays
@@ -19,7 +20,7 @@ __all__ = ["component_labels", "largest_component"]
 def component_labels(graph: GraphArrays) -> Array:
     """Return the smallest vertex of the weak component of each vertex, as uint32."""
     n, device = graph.num_vertices, graph.device
-    label, notes = zeros(n, dtype=np.uint32, device=device), zeros(NOTES, dtype=np.int64, device=device)
+    label, notes = zeros(n, dtype=np.uint32, device=device), new_record(Notes, device)
     items, size = row_items(n, device)
     queue = row_queue(n, device)
     queue.push(items)

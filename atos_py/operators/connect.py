@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.record import places, record_size
+from ..arrays.record import places
 from ..compile.atomics import atomic_add, atomic_max
 from ..compile.task import Task
 from ..support.splitmix64 import splitmix64
 from .row_map import csr_bounds, row_map
 from .union_find import find_root, root_of, unite
 
-__all__ = ["ALL_EDGES", "AT", "NOTES", "Notes", "choose_largest", "connect", "connecting", "sampled_edges"]
+__all__ = ["ALL_EDGES", "AT", "Notes", "choose_largest", "connect", "connecting", "sampled_edges"]
 
 # What a launch is told instead of a number of sampled edges: that every vertex links all of its edges, or those to smaller
 # neighbors.
@@ -46,7 +46,6 @@ class Notes(NamedTuple):
 
 
 AT = places(Notes)
-NOTES = record_size(Notes)
 
 
 def sampled_edges(num_edges: int, n: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import html
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
@@ -212,33 +213,15 @@ class LaunchStats:
             registers = max(registers, run.registers)
             stopped = stopped or run.stopped
             profile += run.profile
-        # Without `replace`, which takes as long as all of the above.
-        found = cls(
-            tasks_run,
-            tasks_pushed,
-            milliseconds,
-            rounds,
-            like.task if task is None else task,
-            like.device,
-            like.worker,
-            like.fetch_size,
-            like.persistent,
-            like.barrier,
-            like.num_blocks,
-            like.num_threads,
-            like.num_workers,
-            like.overhead_bytes,
-            grown,
-            stopped,
-            np.concatenate(traces) if traces else None,
-            profile,
-            tasks_run_by,
-            launches,
-            registers,
-            _sum_devices([run.devices for run in runs]),
-            tier="first" if any(run.tier == "first" for run in runs) else "best",
-            waiting=runs[-1].waiting,
-        )
+        found = copy.copy(like)
+        found.task = like.task if task is None else task
+        found.tasks_run, found.tasks_pushed, found.milliseconds, found.rounds = tasks_run, tasks_pushed, milliseconds, rounds
+        found.grown, found.launches, found.registers, found.stopped = grown, launches, registers, stopped
+        found.profile, found.tasks_run_by = profile, tasks_run_by
+        found.trace = np.concatenate(traces) if traces else None
+        found.devices = _sum_devices([run.devices for run in runs])
+        found.tier = "first" if any(run.tier == "first" for run in runs) else "best"
+        found.waiting = runs[-1].waiting
         if like.local_items is not None:  # counted
             for name in COUNTED:
                 setattr(found, name, _sum_counts([getattr(run, name) for run in runs]))

@@ -202,9 +202,9 @@ def test_a_link_that_fails_elsewhere_is_made_here(monkeypatch):
 def test_the_child_says_what_is_wrong():
     link.first_cubin(spec_of("flat"), CC)  # which loads nvJitLink
     with pytest.raises(RuntimeError, match="bad input"):
-        best_links._link_elsewhere((b"no fatbin", [], ["-arch=sm_90", "-lto"]))
+        best_links._link_in_child((b"no fatbin", [], ["-arch=sm_90", "-lto"]))
     with pytest.raises(RuntimeError, match=r"option|status"):
-        best_links._link_elsewhere((b"", [], ["--no-such-option"]))
+        best_links._link_in_child((b"", [], ["--no-such-option"]))
 
 
 def test_messages_of_the_child(tmp_path):

@@ -35,7 +35,7 @@ class Better:
 
 @pytest.fixture
 def better(monkeypatch):
-    """What makes programs of the CPU ones of the first tier, as long as it is not due."""
+    """Better kernels that programs of the CPU wait for: until they are due, launches run the first tier."""
     found = Better()
 
     def program(spec: Any, device: Any, best: bool = False) -> Program:

@@ -118,7 +118,7 @@ def road(side: int, keep: float = 0.62, seed: int = 0, *, device: Device | str |
 
 
 class _Grid(NamedTuple):
-    """What a grid is made by: all edges are those of vertices to the next one along an axis, or of a kept part of these."""
+    """Extents, periodicity and edge probability of a grid, whose vertices are joined to the next ones along each axis."""
 
     layers: int
     rows: int

@@ -8,10 +8,11 @@ import numpy as np
 
 from ...algorithms.launch_sequence import LaunchSequence
 from ...arrays.array import Array, empty, zeros
+from ...arrays.record import new_record
 from ...compile.atomics import atomic_add
 from ...compile.task import task
 from ...errors import UnsupportedTypeError
-from ...operators.connect import ALL_EDGES, AT, NOTES, choose_largest, connecting, sampled_edges
+from ...operators.connect import ALL_EDGES, AT, Notes, choose_largest, connecting, sampled_edges
 from ...operators.ranges import VERTICES_PER_ITEM, split_range
 from ...operators.row_map import row_queue
 from ...operators.union_find import find_root, root_of, unite
@@ -114,7 +115,7 @@ class DynamicComponents:
 
     def _find(self) -> None:
         n, device, graph = self._graph.num_vertices, self._graph.device, self._graph
-        notes = zeros(NOTES, dtype=np.int64, device=device)
+        notes = new_record(Notes, device)
         launches = LaunchSequence("DynamicComponents", self._passes, {})
         sampled = sampled_edges(graph.num_edges, n) if graph.undirected else ALL_EDGES
         rows = graph.rows._replace(weights=None)
