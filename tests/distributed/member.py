@@ -691,7 +691,7 @@ def killed(group: atos.distributed.ProcessGroup) -> None:
     assert "process 1" in str(error) or "processes" in str(error), error
     assert time.monotonic() - begin < LIMIT
     own = atos.Queue(10, device=group.device)  # which others do not know
-    own.launch_thread(again, chunk, num_blocks=1)
+    own.launch_thread(again, chunk, num_blocks=1, tier="best")  # so that no thread waits for a link
     assert len(os.listdir("/proc/self/task")) <= threads  # no worker was left behind
     raises(DistributedError, len, queue)
     raises(DistributedError, group.barrier)
