@@ -93,7 +93,7 @@ def cpu_dispatch(module: ir.Module, symbol: str, loops: list[str], items: Items)
     count = builder.gep(ran_by, [builder.zext(kind, I64)])
     builder.store(builder.add(builder.load(count), length), count)
     for number, loop in enumerate(loops):
-        callee = ir.Function(module, kind_of_loop, loop)
+        callee = cgutils.get_or_insert_function(module, kind_of_loop, loop)
         with builder.if_then(builder.icmp_unsigned("==", kind, ir.Constant(I8, number))):
             builder.call(callee, [worker, item_at(builder.load(first)), length, arguments])
     builder.branch(following)

@@ -1,12 +1,14 @@
-"""The entry points of a task: ordinary functions around the user's, compiled with them for either target."""
+"""The functions of a task, checked against the arguments of a launch and compiled for either target, ready for entry points."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Protocol
 
+from llvmlite import ir
 from numba.core import types
 
 from ...core.library import lib
@@ -38,50 +40,54 @@ from . import python_functions as _python_functions  # noqa: F401
 from .error_messages import failure, translated
 from .find_counters import find_counters
 from .introspect import first_return, plain_function
-from .lower_arguments import pack, plan_of, unpack
-from .lower_checks import arrivals, began, ended, note_workload
+from .lower_checks import arrivals
 from .specialize import RefusedError, Specializer
-from .types import Items, Packed, WorkerType, is_over_hosts, item_type, numba_type
+from .types import Items, WorkerType, is_over_hosts, item_type, numba_type
 
 _LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class Target(Protocol):
-    """Operations of Numba's target, the CPU or CUDA, that preparing a task takes."""
+    """Operations of Numba's target, the CPU or CUDA, that preparing a task and its entry points take.
+
+    `compile` returns what Numba calls the result of a compilation, and `call` adds a call of it to an entry point.
+    """
+
+    context: Any
 
     def dispatcher(self, function: FunctionType) -> Any: ...
     def is_known(self, value: Any) -> bool: ...
-    def compile(self, function: Any, args: tuple[types.Type, ...]) -> types.Type: ...
+    def compile(self, function: Any, args: tuple[types.Type, ...]) -> Any: ...
+    def call(self, builder: ir.IRBuilder, compiled: Any, values: Sequence[ir.Value]) -> ir.Value: ...
 
 
 @dataclass(frozen=True)
 class Part:
-    """A task whose functions are compiled, ready for entry points: dispatchers and the types they were compiled for."""
+    """A task whose functions are compiled, and the types of the worker and of the values that its workload returns."""
 
     task: Task
     workload: Any
     taken: int  # how many of the arguments the workload takes
     body: Any
     worker: WorkerType
-    values: Packed
+    values: tuple[types.Type, ...]
 
 
 @dataclass(frozen=True)
 class Program:
-    """The tasks of a launch, one or several kinds, and its functions without an item, ready for entry points."""
+    """The tasks of a launch, one or several kinds, its functions without an item, and the types of items and arguments."""
 
     parts: list[Part]
     idle: Any
     each_round: Any
-    idle_worker: WorkerType
-    round_worker: WorkerType
+    flat_worker: WorkerType
     items: Items
-    arguments: Packed
+    arguments: tuple[types.Type, ...]
 
     @property
     def value_words(self) -> int:
         """Number of values, at most, that a workload hands to its body."""
-        return max(len(part.values.contents) for part in self.parts)
+        return max(len(part.values) for part in self.parts)
 
     @property
     def num_kinds(self) -> int:
@@ -110,7 +116,7 @@ def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> 
 
     with_worker: list[tuple[FunctionType, list[types.Type]]] = []
 
-    def compile_function(task: Task, value: Any, role: str, given: list[tuple[str, types.Type]]) -> tuple[Any, types.Type]:
+    def compile_function(task: Task, value: Any, role: str, given: list[tuple[str, types.Type]]) -> Any:
         function = plain_function(value)
         if function is None:
             raise TaskCompileError(f"the {role} of task {task.name!r} is no plain Python function: {value!r}")
@@ -126,11 +132,13 @@ def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> 
         if isinstance(given[0][1], WorkerType):
             with_worker.append((function, [kind for _, kind in given]))
         with translated(task.name, function, described):
-            return dispatcher, target.compile(dispatcher, _fold_varargs(function, tuple(kind for _, kind in given)))
+            return target.compile(dispatcher, _fold_varargs(function, tuple(kind for _, kind in given)))
 
-    def refuse_result(task: Task, value: Any, role: str, result: types.Type) -> None:
-        function = plain_function(value)
+    def compile_procedure(task: Task, value: Any, role: str, given: list[tuple[str, types.Type]]) -> Any:
+        """Compile a function that returns nothing."""
+        compiled, function = compile_function(task, value, role, given), plain_function(value)
         assert function is not None
+        result = compiled.signature.return_type
         if result != types.none and function.__name__ != "<lambda>":  # which always returns something
             raise failure(
                 task.name,
@@ -139,6 +147,7 @@ def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> 
                 f"the {role} returns a value ({result}), which nothing takes; write it to an array, or push it",
                 first_return(function.__code__),
             )
+        return compiled
 
     tasks = tasks_of(spec.task)
     of_launch: dict[str, Any] = {"buckets": spec.buckets, "kinds": tuple(task.name for task in tasks), "with_kind": with_kind}
@@ -156,31 +165,26 @@ def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> 
         if task.nested:
             worker = WorkerType(items.item, True, checked, group=task.group, **of_launch)
             taken = _taken_by_workload(plain_function(task.workload), len(args))
-            workload, plan = compile_function(task, task.workload, "workload", [("item", items.value), *argument_list[:taken]])
+            workload = compile_function(task, task.workload, "workload", [("item", items.value), *argument_list[:taken]])
             length = plain_function(task.workload)
             assert length is not None
-            values = _values(task, length, plan, described)
+            values = _values(task, length, workload.signature.return_type, described)
             inner = [("i", types.int64), *zip((f"value {number}" for number in range(1, len(values) + 1)), values, strict=True)]
         given = [("worker", worker), ("item", items.value), *inner, *argument_list]
-        body, result = compile_function(task, task.body, "body", given)
-        refuse_result(task, task.body, "body", result)
+        body = compile_procedure(task, task.body, "body", given)
         if checks is not None:
             function = plain_function(task.body)
             assert function is not None
             checks.arrays[task.name] = array_names(_argument_names(function, 2 + len(inner), len(kinds)), kinds)
-        return Part(task, workload, taken, body, worker, Packed(types.BaseTuple.from_types(values), constant=False))
+        return Part(task, workload, taken, body, worker, values)
 
     parts = [prepare_task(task) for task in tasks]
-    idle_dispatcher = None
+    compiled_idle = compiled_round = None
     if idle is not None:
-        given = [("worker", flat_worker), *argument_list]
-        idle_dispatcher, result = compile_function(tasks[0], idle, "idle function", given)
-        refuse_result(tasks[0], idle, "idle function", result)
-    round_dispatcher = None
+        compiled_idle = compile_procedure(tasks[0], idle, "idle function", [("worker", flat_worker), *argument_list])
     if each_round is not None:
         given = [("worker", round_worker), *argument_list]
-        round_dispatcher, result = compile_function(tasks[0], each_round, "function each_round", given)
-        refuse_result(tasks[0], each_round, "function each_round", result)
+        compiled_round = compile_procedure(tasks[0], each_round, "function each_round", given)
         if checks is not None:
             checks.without_item = "between rounds" if idle is None else "in the idle function or between rounds"
     if checks is not None and arrivals():
@@ -193,8 +197,7 @@ def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> 
             names = array_names(_argument_names(function, len(parameters) - len(args), len(kinds)), kinds)
             for number in find_counters(compile_again, function, parameters, len(args)):
                 checks.counters.setdefault(number, names[number])
-    arguments = Packed(types.BaseTuple.from_types(args), constant=True)
-    return Program(parts, idle_dispatcher, round_dispatcher, flat_worker, round_worker, items, arguments)
+    return Program(parts, compiled_idle, compiled_round, flat_worker, items, args)
 
 
 def _argument_names(function: FunctionType, skip: int, count: int) -> list[str]:
@@ -257,96 +260,3 @@ def _values(task: Task, function: FunctionType, plan: types.Type, described: str
         if not isinstance(part, (types.Integer, types.Float, types.Boolean)):
             raise failure(task.name, function, described, f"value {position} that the workload returns is no scalar but {part}")
     return parts[1:]
-
-
-def cpu_loop(part: Part) -> Any:
-    """Return the batch loop of a task for the CPU."""
-    if not part.task.nested:
-        return cpu_flat(part.body)
-    _note_workload(part)
-    return cpu_nested(part.workload, part.taken, part.body)
-
-
-def _note_workload(part: Part) -> None:
-    function = plain_function(part.task.workload)
-    assert function is not None
-    note_workload(function.__code__)
-
-
-def cpu_nested(workload: Any, taken: int, body: Any) -> Any:
-    """Return the batch loop of a nested task for the CPU.
-
-    It calls `workload` for the next item before it runs the body on one, so that the memory that the next one begins with is on
-    its way meanwhile. On a GPU too, the workloads of a batch come before its bodies.
-    """
-
-    def run(worker, items, n, arguments):  # type: ignore[no-untyped-def]
-        args = unpack(arguments)
-        if n > 0:
-            next_item = items[0]
-            next_plan = plan_of(workload(next_item, *args[:taken]))
-            for k in range(1, n + 1):
-                item, plan = next_item, next_plan
-                if k < n:
-                    next_item = items[k]
-                    next_plan = plan_of(workload(next_item, *args[:taken]))
-                for i in range(plan[0]):
-                    body(worker, item, i, *plan[1:], *args)
-
-    return run
-
-
-def cpu_flat(body: Any) -> Any:
-    """Return the batch loop of a flat task for the CPU."""
-
-    def run(worker, items, n, arguments):  # type: ignore[no-untyped-def]
-        args = unpack(arguments)
-        for k in range(n):
-            body(worker, items[k], *args)
-
-    return run
-
-
-def function_entry(function: Any) -> Any:
-    """Return the entry point of a function without an item, such as an idle function, for both targets."""
-
-    def run(worker, arguments):  # type: ignore[no-untyped-def]
-        function(worker, *unpack(arguments))
-        ended(worker, None)
-
-    return run
-
-
-def cuda_workload(part: Part) -> Any:
-    """Return the entry point of one item of a nested task for CUDA: writes the values, returns the length."""
-    _note_workload(part)
-    workload, taken = part.workload, part.taken
-
-    def entry(worker, items, values, arguments):  # type: ignore[no-untyped-def]
-        plan = plan_of(workload(items[0], *unpack(arguments)[:taken]))
-        pack(values, plan[1:])
-        ended(worker, items)
-        return plan[0]
-
-    return entry
-
-
-def cuda_nested(body: Any) -> Any:
-    """Return the entry point of one iteration of a nested task for CUDA."""
-
-    def entry(worker, items, i, values, arguments):  # type: ignore[no-untyped-def]
-        began(worker)
-        body(worker, items[0], i, *unpack(values), *unpack(arguments))
-        ended(worker, items)
-
-    return entry
-
-
-def cuda_flat(body: Any) -> Any:
-    """Return the entry point of one item of a flat task for CUDA."""
-
-    def entry(worker, items, i, values, arguments):  # type: ignore[no-untyped-def]
-        body(worker, items[0], *unpack(arguments))
-        ended(worker, items)
-
-    return entry

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -229,13 +229,40 @@ def _describe_dispatcher(dispatcher: Any) -> tuple[Any, ...]:
     return options, variables, pipeline, given_signatures(dispatcher)
 
 
+class _Known(NamedTuple):
+    """What a registry of Numba has: how many entries were looked at, and what was found in them."""
+
+    looked_at: tuple[int, ...] = (0, 0, 0)
+    given: tuple[Any, ...] = ()  # templates of users
+    names: frozenset[int] = frozenset()  # `id` of what stands for something else, which the registry keeps alive
+
+
+_known: dict[str, _Known] = {}
+
+
+def _look_at(name: str, registry: Any) -> _Known:
+    """Return what a registry has, of which what was added since is looked at: entries are added at the end."""
+    lists = registry.functions, registry.attributes, registry.globals
+    lengths, known = tuple(map(len, lists)), _known.get(name, _Known())
+    if lengths != known.looked_at:
+        if any(now < before for now, before in zip(lengths, known.looked_at, strict=True)):
+            known = _Known()
+        functions, attributes, names = (
+            entries[begin:end] for entries, begin, end in zip(lists, known.looked_at, lengths, strict=True)
+        )
+        found = [(template, overload_of(template)) for template in (*functions, *attributes)]
+        given = tuple(template for template, overload in found if overload is not None and not is_library(overload[0]))
+        known = _Known(lengths, known.given + given, known.names | {id(value) for value, _ in names})
+        _known[name] = known
+    return known
+
+
 def _overloads() -> Iterator[tuple[Any, ...]]:
     """Yield what the user has told Numba about functions and attributes that only a library's name stands for."""
-    for registry in _registries():
-        for template in (*registry.functions, *registry.attributes):
+    for known in _registries():
+        for template in known.given:
             given = overload_of(template)
-            if given is None or is_library(given[0]):
-                continue
+            assert given is not None
             function, options, attribute = given
             key = template.key
             if plain_function(key) is None or is_library(key):
@@ -281,14 +308,14 @@ def watched_names(module: ModuleType, attributes: frozenset[str]) -> Iterable[st
 
 def _is_overloaded(function: FunctionType) -> bool:
     """Whether what Numba compiles for a function is another one, given by `numba.extending.overload` or the like."""
-    return any(known is function for registry in _registries() for known, _ in registry.globals)
+    return any(id(function) in known.names for known in _registries())
 
 
-def _registries() -> list[Any]:
-    """Return where Numba keeps what functions stand for, as far as it is imported."""
+def _registries() -> list[_Known]:
+    """Return what Numba keeps of what functions stand for, as far as that is imported."""
     # Another thread may be importing one, which import_module waits for.
     names = "numba.core.typing.templates", "numba.cuda.typing.templates"
-    return [importlib.import_module(name).builtin_registry for name in names if name in sys.modules]
+    return [_look_at(name, importlib.import_module(name).builtin_registry) for name in names if name in sys.modules]
 
 
 def _is_named_by_library(value: Any) -> bool:

@@ -1,70 +1,31 @@
-"""Items, arguments and workload values in memory: `items[k]`, `unpack(packed)` and `pack(packed, values)`, for entry points."""
+"""Items, arguments and workload values in memory, as entry points and pushes read and write them."""
 
 from __future__ import annotations
 
-import operator
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import lower_builtin
 
 from ...core.library import lib
+from ..task import Task
 from .lower_arrays import bits_of
 from .lower_checks import cast, length_of
-from .types import I8, I64, POINTER, Items, Packed, PoolType, ReceiverType, TaskArray, in_task
+from .types import I8, I64, POINTER, Items, PoolType, ReceiverType, TaskArray, in_task
 
 
-def unpack(packed: Any) -> Any:
-    """Inside an entry point: the tuple that `packed` points to."""
-    raise NotImplementedError
-
-
-def pack(packed: Any, values: Any) -> Any:
-    """Inside an entry point: write the tuple `values` to where `packed` points."""
-    raise NotImplementedError
-
-
-def plan_of(result: Any) -> Any:
-    """Inside an entry point: what `workload` returned, as a tuple of the length (int64) and the values."""
-    raise NotImplementedError
-
-
-@infer_global(unpack)
-class Unpack(AbstractTemplate):
-    def generic(self, args: Any, kws: Any) -> Any:
-        return signature(args[0].contents, *args)
-
-
-@infer_global(pack)
-class Pack(AbstractTemplate):
-    def generic(self, args: Any, kws: Any) -> Any:
-        return signature(types.none, args[0], args[0].contents)
-
-
-@infer_global(plan_of)
-class PlanOf(AbstractTemplate):
-    def generic(self, args: Any, kws: Any) -> Any:
-        values = tuple(args[0])[1:] if isinstance(args[0], types.BaseTuple) else ()
-        return signature(types.BaseTuple.from_types((types.int64, *values)), *args)
-
-
-@infer_global(operator.getitem)
-class GetItem(AbstractTemplate):
-    def generic(self, args: Any, kws: Any) -> Any:
-        return signature(args[0].value, args[0], types.int64) if isinstance(args[0], Items) else None
-
-
-@lower_builtin(unpack, Packed)
-def lower_unpack(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    packed, words = sig.args[0], builder.bitcast(args[0], I64.as_pointer())
+def unpack(
+    context: Any, builder: ir.IRBuilder, kinds: Sequence[types.Type], packed: ir.Value, constant: bool
+) -> list[ir.Value]:
+    """Return the values of these types in the 64-bit words that `packed` points to; `constant`: for the whole launch."""
+    words = builder.bitcast(packed, I64.as_pointer())
     position = number = 0
 
     def next_word() -> ir.Value:
         nonlocal position
         word = builder.load(builder.gep(words, [ir.Constant(I64, position)], inbounds=True))
-        if packed.constant:
+        if constant:
             word.set_metadata("invariant.load", builder.module.add_metadata([]))
         position += 1
         return word
@@ -105,28 +66,27 @@ def lower_unpack(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir
         word = builder.trunc(word, bits) if bits != I64 else word
         return context.data_model_manager[kind].from_data(builder, builder.bitcast(word, stored))
 
-    return value(packed.contents)
+    return list(map(value, kinds))
 
 
-@lower_builtin(pack, Packed, types.Any)
-def lower_pack(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    words = builder.bitcast(args[0], I64.as_pointer())
-    for position, kind in enumerate(sig.args[1]):
-        value = context.data_model_manager[kind].as_data(builder, builder.extract_value(args[1], position))
-        word = builder.bitcast(value, bits_of(value.type))
+def pack(
+    context: Any, builder: ir.IRBuilder, kinds: Sequence[types.Type], packed: ir.Value, values: Sequence[ir.Value]
+) -> None:
+    """Write scalars of these types to the 64-bit words that `packed` points to."""
+    words = builder.bitcast(packed, I64.as_pointer())
+    for position, (kind, value) in enumerate(zip(kinds, values, strict=True)):
+        stored = context.data_model_manager[kind].as_data(builder, value)
+        word = builder.bitcast(stored, bits_of(stored.type))
         word = builder.zext(word, I64) if word.type != I64 else word
         builder.store(word, builder.gep(words, [ir.Constant(I64, position)], inbounds=True))
-    return context.get_dummy_value()
 
 
-@lower_builtin(plan_of, types.Any)
-def lower_plan_of(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    result_type, result = sig.args[0], args[0]
-    parts, length_type = [result], result_type
-    if isinstance(result_type, types.BaseTuple):
-        parts, length_type = cgutils.unpack_tuple(builder, result, len(result_type)), result_type[0]
-    length = length_of(context, builder, parts[0], length_type)
-    return context.make_tuple(builder, sig.return_type, [length, *parts[1:]])
+def plan_of(context: Any, builder: ir.IRBuilder, task: Task, kind: types.Type, result: ir.Value) -> list[ir.Value]:
+    """Return the length, as int64, and the values that the workload of a task returned as one value of type `kind`."""
+    parts, length_type = [result], kind
+    if isinstance(kind, types.BaseTuple):
+        parts, length_type = cgutils.unpack_tuple(builder, result, len(kind)), kind[0]
+    return [length_of(context, builder, parts[0], length_type, task.workload), *parts[1:]]
 
 
 def _fields(items: Items) -> list[tuple[types.Type, int]]:
@@ -143,10 +103,9 @@ def _whole(builder: ir.IRBuilder, items: Items, item: ir.Value) -> tuple[ir.Valu
     return builder.bitcast(item, ir.IntType(8 * items.stride).as_pointer()), min(items.stride, 8)
 
 
-@lower_builtin(operator.getitem, Items, types.Integer)
-def lower_getitem(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    items = sig.args[0]
-    pointer, align = _whole(builder, items, builder.gep(args[0], [builder.mul(args[1], ir.Constant(I64, items.stride))]))
+def load_item(context: Any, builder: ir.IRBuilder, items: Items, batch: ir.Value, place: ir.Value) -> ir.Value:
+    """Return one of the items that `batch` points to."""
+    pointer, align = _whole(builder, items, builder.gep(batch, [builder.mul(place, ir.Constant(I64, items.stride))]))
     whole = builder.load(pointer, align=align)
     values = []
     for kind, offset in _fields(items):

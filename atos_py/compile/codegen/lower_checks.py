@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
 from ..debug_checks import Checks, Site
 from .core_calls import call_core
+from .introspect import plain_function
 from .numba_patches import current_lowering, patch_exceptions, patch_lowering
-from .types import I32, I64, POINTER, Items, WorkerType, on_cuda
+from .types import I32, I64, POINTER, WorkerType
 
 _collecting = threading.local()
 
@@ -66,11 +66,6 @@ def arrivals() -> list[frozenset[int]]:
     """Return what `note_arrival` was told since the last call of this."""
     noted, _collecting.arrivals = _collecting.arrivals, []
     return noted
-
-
-def note_workload(code: CodeType) -> None:
-    """Note which function is the workload of the task that is being compiled."""
-    _collecting.workload = code
 
 
 def in_checked_code() -> bool:
@@ -150,14 +145,16 @@ def as_count(context: Any, builder: ir.IRBuilder, value: ir.Value, given: types.
     return builder.select(beyond, ir.Constant(I64, _limits(types.int64)[1]), count)
 
 
-def length_of(context: Any, builder: ir.IRBuilder, value: ir.Value, given: types.Type) -> ir.Value:
+def length_of(context: Any, builder: ir.IRBuilder, value: ir.Value, given: types.Type, workload: Any) -> ir.Value:
     """Cast what a workload returned, inside an entry point. With checks, what int64 does not hold is a failure of the workload.
 
     The entry point goes on with a length of 0, since it has to say that the workload has `ended`.
     """
     if not is_collecting() or types.unliteral(given) != types.uint64:
         return as_count(context, builder, value, given)
-    code = _collecting.workload
+    function = plain_function(workload)
+    assert function is not None
+    code = function.__code__
     site = Site("cast", code.co_name, code.co_filename, code.co_firstlineno, f"{types.uint64} {types.int64}")
     beyond = builder.icmp_signed("<", value, ir.Constant(I64, 0))
     with builder.if_then(beyond, likely=False):
@@ -177,46 +174,23 @@ def lower_number_class(context: Any, builder: ir.IRBuilder, sig: Any, args: Any)
     return cast(context, builder, args[0], sig.args[0], sig.return_type)
 
 
-def began(worker: Any) -> None:
+def began(builder: ir.IRBuilder, worker: WorkerType) -> None:
     """Inside the entry point of an iteration: the user's function is called next."""
-    raise NotImplementedError
-
-
-@infer_global(began)
-class Began(AbstractTemplate):
-    def generic(self, args: Any, kws: Any) -> Any:
-        return signature(types.none, *args)
-
-
-@lower_builtin(began, WorkerType)
-def lower_began(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    worker = sig.args[0]
     if worker.checked and worker.group > 1:
         call_core(builder, ir.VoidType(), "atos_group_begin", [ir.Constant(I32, worker.group)])
-    return context.get_dummy_value()
 
 
-def ended(worker: Any, items: Any) -> None:
-    """Inside an entry point: the user's function has returned, maybe because a check failed. `items` is None after idle."""
-    raise NotImplementedError
+def ended(builder: ir.IRBuilder, worker: WorkerType, pointer: ir.Value, items: ir.Value | None) -> None:
+    """Inside an entry point for CUDA: the user's function has returned, maybe because a check failed. On a CPU the core looks.
 
-
-@infer_global(ended)
-class Ended(AbstractTemplate):
-    def generic(self, args: Any, kws: Any) -> Any:
-        return signature(types.none, *args)
-
-
-@lower_builtin(ended, WorkerType, types.Any)
-def lower_ended(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    worker = sig.args[0]
-    if worker.checked and on_cuda(context):  # on the CPU the core looks itself
-        calls = {"atos_report": [args[0], args[1] if isinstance(sig.args[1], Items) else ir.Constant(POINTER, None)]}
+    `pointer` is to the worker, and `items` to its items, None without one.
+    """
+    if worker.checked:
+        calls = {"atos_report": [pointer, ir.Constant(POINTER, None) if items is None else items]}
         if not worker.nested:
-            calls["atos_left"] = [args[0]]
+            calls["atos_left"] = [pointer]
         for name, given in calls.items():
             call_core(builder, ir.VoidType(), name, given)
-    return context.get_dummy_value()
 
 
 def intercept(callconv: ModuleType, convention: type, lowering: type) -> None:

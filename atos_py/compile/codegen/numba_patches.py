@@ -29,6 +29,7 @@ __all__ = [
     "patch_exceptions",
     "patch_inlining",
     "patch_lowering",
+    "patch_options",
     "patch_reconstruction",
     "patch_unification",
     "removed_numpy_names",
@@ -243,6 +244,24 @@ def current_code(typing: Any) -> CodeType | None:
         code: CodeType = _thread.lowering[-1].func_ir.func_id.code
         return code
     return stack[0].func_id.code if stack else None
+
+
+def patch_options(config: type) -> None:
+    """Have the options of compilations compared faster: Numba asks for each of them by name, hundreds of times a function.
+
+    Parameters
+    ----------
+    config : type
+        The target's class `TargetConfig`.
+    """
+    target: Any = config
+
+    @functools.cache
+    def defaults(of: Any) -> tuple[dict[str, Any], int]:
+        return {name: option.default for name, option in of.options.items()}, hash(tuple(sorted(of.options)))
+
+    target.values = lambda self: {**defaults(type(self))[0], **self._values}
+    target.__hash__ = lambda self: defaults(type(self))[1]
 
 
 def patch_unification(number: type, unify: Callable[..., Any]) -> None:

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from llvmlite import binding, ir
-from numba.core import byteflow, callconv, inline_closurecall, interpreter, lowering, types, untyped_passes
+from numba.core import byteflow, callconv, inline_closurecall, interpreter, lowering, targetconfig, types, untyped_passes
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
@@ -18,8 +18,8 @@ from ...core.library import ffi, lib
 from ..debug_checks import Checks
 from ..spec import ProgramSpec
 from .dispatch import cpu_dispatch
-from .entry_points import cpu_loop, function_entry, prepare
-from .error_messages import translated
+from .entry_code import add_batch_loop, add_function, return_nothing
+from .entry_points import prepare
 from .inner_functions import follow_python
 from .lower_checks import collecting, intercept, is_user_code
 from .lower_rounds import asks_for_round
@@ -28,6 +28,7 @@ from .numba_patches import (
     assignment_expressions,
     inlined_dispatcher,
     patch_backbone,
+    patch_options,
     start_numba,
     vectorize_unrolled_loops,
 )
@@ -40,7 +41,6 @@ from .numba_private import (
     load_library,
     lowered_abi,
 )
-from .types import I64, POINTER
 from .unassigned import check_assigned
 
 __all__ = ["CpuCode", "abi", "compile_cpu", "finish_cpu", "host", "load_cpu", "lower_cpu"]
@@ -49,6 +49,7 @@ intercept(callconv, callconv.CPUCallConv, lowering.BaseLower)
 follow_python(inline_closurecall)
 check_assigned(untyped_passes)
 patch_backbone(byteflow, is_user_code)
+patch_options(targetconfig.TargetConfig)
 binding.add_symbol("atos_fail", int(ffi.cast("uintptr_t", lib.atos_cpu_fail)))
 
 
@@ -90,7 +91,9 @@ class CpuCode:
 
 
 class CpuTarget:
-    """Numba's CPU target, as `prepare` asks for it."""
+    """Numba's CPU target, as `prepare` and entry points ask for it."""
+
+    context = cpu_target.target_context
 
     def dispatcher(self, function: FunctionType) -> Any:
         return inlined_dispatcher(function)
@@ -98,9 +101,17 @@ class CpuTarget:
     def is_known(self, value: Any) -> bool:
         return is_known_global(cpu_target.typing_context, value)
 
-    def compile(self, function: Any, args: tuple[types.Type, ...]) -> types.Type:
+    def compile(self, function: Any, args: tuple[types.Type, ...]) -> Any:
         function.compile(args)
-        return function.overloads[args].signature.return_type
+        return function.overloads[args]
+
+    def call(self, builder: ir.IRBuilder, compiled: Any, values: Sequence[ir.Value]) -> ir.Value:
+        callee = self.context.declare_function(builder.module, compiled.fndesc)
+        result, args = compiled.signature.return_type, compiled.signature.args
+        status, value = self.context.call_conv.call_function(builder, callee, result, args, values)
+        with builder.if_then(status.is_error, likely=False):  # a check failed, which has told the core
+            return_nothing(builder)
+        return value
 
 
 @dataclass(frozen=True)
@@ -159,24 +170,21 @@ def _lower(spec: ProgramSpec, checks: Checks | None) -> LoweredTask:
     start_numba(cpu_target.target_context)
     program = prepare(target, spec, checks)
     name = _new_name()
-    library = cpu_target.target_context.codegen().create_library(name)
+    library = target.context.codegen().create_library(name)
+    module = library.create_ir_module(name)
     loops = [f"{name}_run_{kind}" for kind in range(program.num_kinds)] or [f"{name}_run"]
     for symbol, part in zip(loops, program.parts, strict=True):
-        with translated(part.task.name, part.task.body, "its batch loop"):
-            types_of_run = (part.worker, program.items, types.int64, program.arguments)
-            _export(library, symbol, target.dispatcher(cpu_loop(part)), types_of_run)
+        add_batch_loop(target, module, symbol, part, program)
     if program.num_kinds:
-        module = library.create_ir_module("dispatch")
         cpu_dispatch(module, f"{name}_run", loops, program.items)
-        library.add_ir_module(module)
-    others = {
-        "idle": (spec.idle, program.idle, program.idle_worker),
-        "each_round": (spec.each_round, program.each_round, program.round_worker),
-    }
-    others = {role: given for role, given in others.items() if given[0] is not None}
-    for role, (function, dispatcher, worker) in others.items():
-        with translated(spec.task.name, function, "its entry point"):
-            _export(library, f"{name}_{role}", target.dispatcher(function_entry(dispatcher)), (worker, program.arguments))
+    others = {"idle": program.idle, "each_round": program.each_round}
+    others = {role: compiled for role, compiled in others.items() if compiled is not None}
+    for role, compiled in others.items():
+        add_function(target, module, f"{name}_{role}", compiled, program)
+    library.add_ir_module(module)
+    functions = [each for part in program.parts for each in (part.workload, part.body) if each is not None]
+    for compiled in (*functions, *others.values()):
+        library.add_linking_library(compiled.library)
     return LoweredTask(name, tuple(others), library)
 
 
@@ -219,20 +227,3 @@ def _look_up_addresses(library: Any, parts: tuple[bytes, ...], checks: Checks | 
     )
     itemsize, *sized = json.loads(parts[2])
     return CpuCode(run, idle, each_round, "rounds" in words, itemsize, tuple(sized), parts, library, checks)
-
-
-def _export(library: Any, symbol: str, dispatcher: Any, args: tuple[types.Type, ...]) -> None:
-    """Add to `library` a C function that calls a dispatcher."""
-    dispatcher.compile(args)
-    result = dispatcher.overloads[args]
-    context = result.target_context
-    module = library.create_ir_module(symbol)
-    parameters = [I64 if kind == types.int64 else POINTER for kind in args]
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), parameters), symbol)
-    builder = ir.IRBuilder(function.append_basic_block())
-    callee = context.declare_function(module, result.fndesc)
-    # The status is not looked at: without checks a task cannot raise, and a check that fails has told the core.
-    context.call_conv.call_function(builder, callee, types.none, args, function.args)
-    builder.ret_void()
-    library.add_ir_module(module)
-    library.add_linking_library(result.library)

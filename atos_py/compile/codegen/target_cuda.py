@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from types import FunctionType
 from typing import Any
@@ -14,8 +14,8 @@ from ..cuda_code import CudaCode
 from ..debug_checks import Checks
 from ..spec import ProgramSpec
 from .dispatch import cuda_dispatch
-from .entry_points import Program, cuda_flat, cuda_nested, cuda_workload, function_entry, prepare
-from .error_messages import translated
+from .entry_code import add_body, add_function, add_workload
+from .entry_points import Program, prepare
 from .inner_functions import follow_python
 from .lower_checks import collecting, intercept, is_user_code
 from .lower_remainders import take_exact_remainders
@@ -26,6 +26,7 @@ from .numba_patches import (
     defer_scipy,
     patch_backbone,
     patch_current_device,
+    patch_options,
     removed_numpy_names,
     target_capability,
 )
@@ -34,8 +35,8 @@ from .types import I32, I64, POINTER
 from .unassigned import check_assigned
 
 with removed_numpy_names():
-    from numba.cuda import compiler, dispatcher, lowering
-    from numba.cuda.core import byteflow, callconv, inline_closurecall, interpreter, untyped_passes
+    from numba.cuda import dispatcher, lowering
+    from numba.cuda.core import byteflow, callconv, inline_closurecall, interpreter, targetconfig, untyped_passes
     from numba.cuda.core.compiler_lock import global_compiler_lock
     from numba.cuda.cudadrv import nvvm
     from numba.cuda.descriptor import cuda_target
@@ -51,10 +52,13 @@ intercept(callconv, callconv.CUDACallConv, lowering.BaseLower)
 follow_python(inline_closurecall)
 check_assigned(untyped_passes)
 patch_backbone(byteflow, is_user_code)
+patch_options(targetconfig.TargetConfig)
 
 
 class CudaTarget:
-    """Numba's CUDA target, as `prepare` asks for it."""
+    """Numba's CUDA target, as `prepare` and entry points ask for it."""
+
+    context = cuda_target.target_context
 
     def dispatcher(self, function: FunctionType) -> Any:
         return dispatcher.CUDADispatcher(function, {"device": True, "opt": True})
@@ -63,8 +67,15 @@ class CudaTarget:
         cuda_target.typing_context.refresh()
         return is_known_global(cuda_target.typing_context, value)
 
-    def compile(self, function: Any, args: tuple[types.Type, ...]) -> types.Type:
-        return function.compile_device(args).signature.return_type
+    def compile(self, function: Any, args: tuple[types.Type, ...]) -> Any:
+        return function.compile_device(args)
+
+    def call(self, builder: ir.IRBuilder, compiled: Any, values: Sequence[ir.Value]) -> ir.Value:
+        convention, callee = compiled.fndesc.call_conv, compiled.fndesc.declare_function(builder.module)
+        result, args = compiled.signature.return_type, compiled.signature.args
+        # The status is not looked at: a check that failed is reported where the entry point says that the function has ended.
+        _, value = convention.call_function(builder, callee, result, args, values)
+        return value
 
 
 def compile_cuda(spec: ProgramSpec, cc: tuple[int, int]) -> CudaCode:
@@ -78,37 +89,20 @@ def compile_cuda(spec: ProgramSpec, cc: tuple[int, int]) -> CudaCode:
     checks = Checks() if spec.debug else None
     expressions = assignment_expressions(byteflow, interpreter)
     with global_compiler_lock, collecting(checks), target_capability(cc), expressions:
-        return _compile(spec, prepare(CudaTarget(), spec, checks), cc, checks)
+        return _compile(spec, CudaTarget(), cc, checks)
 
 
-def _compile(spec: ProgramSpec, program: Program, cc: tuple[int, int], checks: Checks | None) -> CudaCode:
-    # Numba's modules by identity, since entry points share helpers.
-    modules: dict[int, ir.Module] = {}
-
-    def export(symbol: str, entry: FunctionType, result: types.Type, *args: types.Type) -> None:
-        compiled = compiler.compile_cuda(
-            entry, result, args, nvvm_options={"opt": 3}, cc=cc, abi="c", abi_info={"abi_name": symbol}
-        )
-        modules.update((id(module), module) for module in compiled.library.modules)
-
-    for kind, part in enumerate(program.parts):
-        with translated(part.task.name, part.task.body, "its entry points"):
-            suffix = f"_{kind}" if program.num_kinds else ""
-            body = cuda_nested(part.body) if part.task.nested else cuda_flat(part.body)
-            words = (part.values, program.arguments)
-            export(f"atos_task_body{suffix}", body, types.void, part.worker, program.items, types.int64, *words)
-            if part.task.nested:
-                workload = cuda_workload(part)
-                export(f"atos_task_workload{suffix}", workload, types.int64, part.worker, program.items, *words)
-    compiled = {"idle": (program.idle, program.idle_worker), "each_round": (program.each_round, program.round_worker)}
-    for role, (dispatcher, worker) in compiled.items():
-        if dispatcher is not None:
-            with translated(spec.task.name, getattr(spec, role), "its entry points"):
-                export(f"atos_task_{role}", function_entry(dispatcher), types.void, worker, program.arguments)
+def _compile(spec: ProgramSpec, target: CudaTarget, cc: tuple[int, int], checks: Checks | None) -> CudaCode:
+    program = prepare(target, spec, checks)
+    functions = [each for part in program.parts for each in (part.workload, part.body)] + [program.idle, program.each_round]
+    # Numba's modules by identity, since functions share helpers.
+    modules = {id(module): module for each in functions if each is not None for module in each.library.modules}
     texts = [str(module) for module in modules.values()]
     uses_rounds = asks_for_round(texts)
     of_launch = {"has_inbox": spec.inbox, "has_peers": spec.peers, "has_counters": spec.counters}
-    rest = _constants_and_stubs(program, uses_rounds, asks_for_pending(texts), of_launch)
+    rest = create_module(target.context, "atos_entry_points")
+    _add_entry_points(target, rest, program)
+    _add_constants_and_stubs(rest, program, uses_rounds, asks_for_pending(texts), of_launch)
     define_regions(rest, texts)
     modules[id(rest)] = rest
     for module in modules.values():
@@ -131,18 +125,31 @@ def with_ptx(code: CudaCode, cc: tuple[int, int]) -> CudaCode:
     return replace(code, texts=(), ptx=ptx if isinstance(ptx, bytes) else bytes(ptx, "ascii"))
 
 
-def _constants_and_stubs(program: Program, uses_rounds: bool, uses_pending: bool, of_launch: dict[str, bool]) -> ir.Module:
-    """Return a module with the constants, dispatch by kind, and functions that do nothing for what the tasks lack."""
+def _add_entry_points(target: CudaTarget, module: ir.Module, program: Program) -> None:
+    """Add the functions of the tasks that the core calls."""
+    for kind, part in enumerate(program.parts):
+        suffix = f"_{kind}" if program.num_kinds else ""
+        add_body(target, module, f"atos_task_body{suffix}", part, program)
+        if part.task.nested:
+            add_workload(target, module, f"atos_task_workload{suffix}", part, program)
+    for role, compiled in {"idle": program.idle, "each_round": program.each_round}.items():
+        if compiled is not None:
+            add_function(target, module, f"atos_task_{role}", compiled, program)
+
+
+def _add_constants_and_stubs(
+    module: ir.Module, program: Program, uses_rounds: bool, uses_pending: bool, of_launch: dict[str, bool]
+) -> None:
+    """Add the constants, dispatch by kind to entry points of the module, and functions that do nothing for what tasks lack."""
     nested, flat = program.numbered(nested=True), program.numbered(nested=False)
     mixed = bool(nested and flat)
-    module = create_module(cuda_target.target_context, "atos_constants")
     constants = {
         "nested": bool(nested),
         "value_words": program.value_words,
         "has_idle": program.idle is not None,
-        "checked": program.idle_worker.checked,
+        "checked": program.flat_worker.checked,
         "threads_of_iteration": program.group,
-        "has_buckets": program.idle_worker.buckets,
+        "has_buckets": program.flat_worker.buckets,
         "asks_for_round": uses_rounds,
         "has_each_round": program.each_round is not None,
         "asks_for_pending": uses_pending,
@@ -177,4 +184,3 @@ def _constants_and_stubs(program: Program, uses_rounds: bool, uses_pending: bool
     for symbol, function_without_item in {"atos_task_idle": program.idle, "atos_task_each_round": program.each_round}.items():
         if function_without_item is None:
             add_stub(symbol, [POINTER] * 2)
-    return module

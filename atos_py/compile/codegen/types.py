@@ -221,39 +221,21 @@ class SplitIterator(types.SimpleIteratorType):
         super().__init__("iterator of a split range", types.int64)
 
 
-class Items(types.Type):
-    """A pointer to the items fetched; `items[k]` is one of them. If `with_kind`, the last byte of each is its kind."""
+class Items:
+    """What a pointer to items leads to: the type of an item as it is stored and, as a task has it, `value`; bytes of one.
+
+    If `with_kind`, the last byte of each is its kind.
+    """
 
     def __init__(self, item: types.Type, with_kind: bool = False) -> None:
         self.item = item
-        self.with_kind = with_kind
         is_record = isinstance(item, types.BaseTuple)
         members = tuple(map(in_task, item)) if is_record else ()
         self.value = types.BaseTuple.from_types(members, item.instance_class) if is_record else in_task(item)
         self.stride = stored_bytes(item.instance_class.itemsize if is_record else item.bitwidth // 8, with_kind)
-        super().__init__(f"items({item}{', with their kind' if with_kind else ''})")
-
-    @property
-    def key(self) -> Any:
-        """As for `WorkerType`."""
-        return self.item, self.with_kind
 
 
-class Packed(types.Type):
-    """A pointer to 64-bit words that hold a tuple of `contents`; `constant` if they keep their value for the whole launch."""
-
-    def __init__(self, contents: types.BaseTuple, constant: bool) -> None:
-        self.contents = contents
-        self.constant = constant
-        super().__init__(f"packed({contents}, constant={constant})")
-
-    @property
-    def key(self) -> Any:
-        """As for `WorkerType`: other tuples may have the same name."""
-        return self.contents, self.constant
-
-
-for opaque in (WorkerType, GroupType, ReceiverType, TaskType, Items, Packed):
+for opaque in (WorkerType, GroupType, ReceiverType, TaskType):
     register_default(opaque)(models.OpaqueModel)
 
 

@@ -1,0 +1,134 @@
+"""Entry points: the functions of a task that the core calls, as LLVM's code around what Numba compiled of the user's.
+
+On a CPU it is a loop over a batch of items; on CUDA a function of one item, or of one iteration, since the loop is the core's.
+A check that fails returns from the user's function, and on a CPU from the batch too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+
+from .entry_points import Part, Program, Target
+from .lower_arguments import load_item, pack, plan_of, unpack
+from .lower_checks import began, ended
+from .types import I64, POINTER, Items, on_cuda
+
+__all__ = ["add_batch_loop", "add_body", "add_function", "add_workload", "return_nothing"]
+
+_VOID = ir.VoidType()
+
+
+def return_nothing(builder: ir.IRBuilder) -> None:
+    """Return from an entry point: nothing, or a word that nobody reads."""
+    kind = builder.function.ftype.return_type
+    if kind == _VOID:
+        builder.ret_void()
+    else:
+        builder.ret(ir.Constant(kind, 0))
+
+
+class _Entry:
+    """An entry point under way: its builder and parameters, and calls of what Numba compiled."""
+
+    def __init__(self, target: Target, module: ir.Module, symbol: str, result: ir.Type, parameters: Sequence[ir.Type]) -> None:
+        function = ir.Function(module, ir.FunctionType(result, parameters), symbol)
+        self.target, self.context = target, target.context
+        self.builder = ir.IRBuilder(function.append_basic_block("entry"))
+        self.parameters = function.args
+
+    def unpack(self, kinds: Sequence[types.Type], packed: ir.Value, constant: bool = True) -> list[ir.Value]:
+        return unpack(self.context, self.builder, kinds, packed, constant)
+
+    def item(self, items: Items, batch: ir.Value, place: ir.Value) -> ir.Value:
+        return load_item(self.context, self.builder, items, batch, place)
+
+    def call(self, compiled: Any, values: Sequence[ir.Value]) -> ir.Value:
+        """Call a compiled function; its `*args` are one tuple."""
+        kinds = compiled.signature.args
+        if kinds and isinstance(kinds[-1], (types.StarArgTuple, types.StarArgUniTuple)):
+            named = len(kinds) - 1
+            rest = self.context.make_tuple(self.builder, kinds[-1], values[named:])
+            values = [*values[:named], rest]
+        return self.target.call(self.builder, compiled, values)
+
+    def plan(self, part: Part, item: ir.Value, arguments: Sequence[ir.Value]) -> list[ir.Value]:
+        """Call a workload; return the length, as int64, and the values."""
+        result = self.call(part.workload, [item, *arguments[: part.taken]])
+        return plan_of(self.context, self.builder, part.task, part.workload.signature.return_type, result)
+
+
+def add_batch_loop(target: Target, module: ir.Module, symbol: str, part: Part, program: Program) -> None:
+    """Add the loop of a task over a batch of items, for a CPU."""
+    entry = _Entry(target, module, symbol, _VOID, [POINTER, POINTER, I64, POINTER])
+    worker, batch, n, packed = entry.parameters
+    arguments = entry.unpack(program.arguments, packed)
+    if part.task.nested:
+        _nested_loop(entry, part, program.items, (worker, batch, n), arguments)
+    else:
+        with cgutils.for_range(entry.builder, n) as loop:
+            entry.call(part.body, [worker, entry.item(program.items, batch, loop.index), *arguments])
+    return_nothing(entry.builder)
+
+
+def _nested_loop(entry: _Entry, part: Part, items: Items, batch: Sequence[ir.Value], arguments: Sequence[ir.Value]) -> None:
+    """Call the workload of the next item before the body of one, so that the memory it begins with is on its way meanwhile.
+
+    On a GPU too, the workloads of a batch come before its bodies.
+    """
+    builder, (worker, first, n) = entry.builder, batch
+    kinds = [items.value, types.int64, *part.values]
+    following = [cgutils.alloca_once(builder, entry.context.get_value_type(kind)) for kind in kinds]
+
+    def look_ahead(place: ir.Value) -> None:
+        item = entry.item(items, first, place)
+        for slot, value in zip(following, [item, *entry.plan(part, item, arguments)], strict=True):
+            builder.store(value, slot)
+
+    with builder.if_then(builder.icmp_signed(">", n, ir.Constant(I64, 0))):
+        look_ahead(ir.Constant(I64, 0))
+    with cgutils.for_range(builder, n) as loop:
+        item, length, *values = map(builder.load, following)
+        place = builder.add(loop.index, ir.Constant(I64, 1))
+        with builder.if_then(builder.icmp_signed("<", place, n)):
+            look_ahead(place)
+        with cgutils.for_range(builder, length) as iterations:
+            entry.call(part.body, [worker, item, iterations.index, *values, *arguments])
+
+
+def add_body(target: Target, module: ir.Module, symbol: str, part: Part, program: Program) -> None:
+    """Add the body of a task, of one item or of one iteration of a nested task, for CUDA."""
+    entry = _Entry(target, module, symbol, I64, [POINTER, POINTER, I64, POINTER, POINTER])
+    worker, batch, i, values, packed = entry.parameters
+    item, inner = entry.item(program.items, batch, ir.Constant(I64, 0)), []
+    if part.task.nested:
+        began(entry.builder, part.worker)
+        inner = [i, *entry.unpack(part.values, values, constant=False)]
+    entry.call(part.body, [worker, item, *inner, *entry.unpack(program.arguments, packed)])
+    ended(entry.builder, part.worker, worker, batch)
+    return_nothing(entry.builder)
+
+
+def add_workload(target: Target, module: ir.Module, symbol: str, part: Part, program: Program) -> None:
+    """Add the workload of a nested task for CUDA: it writes the values, and returns the length."""
+    entry = _Entry(target, module, symbol, I64, [POINTER] * 4)
+    worker, batch, values, packed = entry.parameters
+    item = entry.item(program.items, batch, ir.Constant(I64, 0))
+    length, *found = entry.plan(part, item, entry.unpack(program.arguments, packed))
+    pack(entry.context, entry.builder, part.values, values, found)
+    ended(entry.builder, part.worker, worker, batch)
+    entry.builder.ret(length)
+
+
+def add_function(target: Target, module: ir.Module, symbol: str, compiled: Any, program: Program) -> None:
+    """Add a function without an item, such as an idle function."""
+    cuda = on_cuda(target.context)
+    entry = _Entry(target, module, symbol, I64 if cuda else _VOID, [POINTER] * 2)
+    worker, packed = entry.parameters
+    entry.call(compiled, [worker, *entry.unpack(program.arguments, packed)])
+    if cuda:
+        ended(entry.builder, compiled.signature.args[0], worker, None)
+    return_nothing(entry.builder)
