@@ -18,7 +18,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -84,7 +83,7 @@ class _Links:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: deque[BestLink] = deque()
+        self._waiting: list[BestLink] = []
         self._is_served = False
         self.child: subprocess.Popen[bytes] | None = None
 
@@ -110,7 +109,7 @@ class _Links:
                 if not self._waiting:
                     self._is_served = False
                     return
-                link = self._waiting.popleft()
+                link = self._waiting.pop()  # the newest: who edits a task runs the last edit again
             link.run()
 
     def end(self) -> None:

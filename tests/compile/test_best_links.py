@@ -130,6 +130,27 @@ def test_another_process_links_what_this_one_would():
     assert link.first_cubin(spec, CC) == (best, None)  # from the disk
 
 
+def test_the_newest_link_is_made_first():
+    links, made, all_put = best_links._Links(), [], threading.Event()
+
+    class Link(best_links.BestLink):
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        def run(self) -> None:
+            all_put.wait(60)
+            made.append(self.number)
+
+    for number in range(4):
+        links.put(Link(number))
+        while number == 0 and links._waiting:  # until the thread has taken it
+            time.sleep(0.001)
+    all_put.set()
+    while len(made) < 4:
+        time.sleep(0.001)
+    assert made == [0, 3, 2, 1]
+
+
 def test_the_next_process_compiles_nothing(monkeypatch):
     """Not even where this one has ended before the best kernel was linked."""
     monkeypatch.setattr(best_links._links, "put", lambda link: best_links._links)

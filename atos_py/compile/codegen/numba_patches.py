@@ -247,21 +247,16 @@ def current_code(typing: Any) -> CodeType | None:
 
 
 def patch_options(config: type) -> None:
-    """Have the options of compilations compared faster: Numba asks for each of them by name, hundreds of times a function.
-
-    Parameters
-    ----------
-    config : type
-        The target's class `TargetConfig`.
-    """
+    """Have options, of the target's class `TargetConfig`, compared faster: Numba does so hundreds of times for a function."""
     target: Any = config
+    defaults: dict[Any, dict[str, Any]] = {}
 
-    @functools.cache
-    def defaults(of: Any) -> tuple[dict[str, Any], int]:
-        return {name: option.default for name, option in of.options.items()}, hash(tuple(sorted(of.options)))
+    def values(self: Any) -> dict[str, Any]:
+        if type(self) not in defaults:
+            defaults[type(self)] = {name: option.default for name, option in self.options.items()}
+        return {**defaults[type(self)], **self._values}
 
-    target.values = lambda self: {**defaults(type(self))[0], **self._values}
-    target.__hash__ = lambda self: defaults(type(self))[1]
+    target.values = values
 
 
 def patch_unification(number: type, unify: Callable[..., Any]) -> None:
