@@ -79,11 +79,12 @@ dist: build
 
 # The wheel in an environment of its own, with no compiler in sight; linked for a GPU too, where the core was built for one.
 # With the versions it was built with, for which alone its tasks for CPUs count. The tasks stay out of the wheel if their part is
-# stamped (tests/stamps.py).
+# stamped (tests/stamps.py); otherwise its kernels are compared with tests/compile/shipped_kernels.txt.
 wheel-test: build
 	$(MAKE) try-wheel KERNELS=$$($(BIN)/python tests/stamps.py wheel >&2 && echo 0 || echo 1)
 
 try-wheel: dist
+	test $(KERNELS) = 0 -o ! -f atos_py/_lib/kernels_sm_90.xz || $(BIN)/python tests/compile/shipped_kernels.py --diff
 	$(PYTHON) -m venv build/bare
 	cd build; wheel=$$(ls ../dist/*.whl); gpu=; \
 	if ls ../atos_py/_lib/*.fatbin > /dev/null && ../$(BIN)/python -c "import cuda.core"; then wheel="$$wheel[cu13]" gpu=--gpu; fi; \

@@ -73,7 +73,8 @@ PARTS = {
     "numbers": Part(("atos_py/compile/**/*.py",), ("python", "numba", "llvmlite", "numpy")),
     "wheel": Part(
         (
-            *(*CORE, "setup.py", "Makefile", "tests/installed.py", "atos_py/tools/prelink.py", "atos_py/tools/workloads.py"),
+            *(*CORE, "setup.py", "Makefile", "tests/installed.py", "tests/compile/shipped_kernels.*"),
+            *("atos_py/tools/prelink.py", "atos_py/tools/workloads.py"),
             *(f"atos_py/{name}/**/*.py" for name in ("core", "arrays", "compile", "runtime", *TASKS)),
         ),
         ("nvcc", "python", "numba", "llvmlite", "numba-cuda", "numpy"),  # its linkers are those of the nvcc

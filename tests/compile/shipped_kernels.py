@@ -1,7 +1,10 @@
 """Registers, stack, spills and code size of the kernels in wheels: tests/compile/shipped_kernels.txt. No GPU needed.
 
+python setup.py build_kernels                   # makes the kernels; `make dist` does so with the linker that wheels have
 python tests/compile/shipped_kernels.py         # writes the file
 python tests/compile/shipped_kernels.py --diff  # says what differs from it, and by how much all code has grown
+
+What differs, where the same compilers have made both, ends the program with status 1: `make wheel-test` runs it.
 
 A line has a kernel's name: the functions of its tasks, its worker, the type of its items, and the first digits of a hash of the
 rest of its spec; then the registers of a thread, bytes of its stack and of its spills, bytes of shared memory of a block, and
@@ -16,6 +19,7 @@ import importlib.metadata
 import os
 import re
 import struct
+import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -69,7 +73,7 @@ def facts_of(kernel: LinkedKernel) -> Facts:
 
 
 def linked() -> dict[str, Facts]:
-    """Link all kernels that wheels ship, with an empty cache; return what each takes, by name."""
+    """Return what each kernel that wheels ship takes, by name; those that were not built are linked, with an empty cache."""
     from atos_py.tools.prelink import record_all
 
     specs = record_all()
@@ -95,7 +99,7 @@ def differences(expected: dict[str, Facts], found: dict[str, Facts]) -> Iterator
             yield f"{name}: " + ", ".join(f"{field} {old} -> {new}" for field, old, new in changes if old != new)
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--diff", action="store_true", help="say what differs from the file, and leave it as it is")
     options = parser.parse_args()
@@ -105,14 +109,19 @@ def main() -> None:
     if not options.diff:
         rows = (f"{name} {' '.join(map(str, facts))}" for name, facts in found.items())
         FILE.write_text("\n".join([compilers(), *rows, ""]))
-        return
+        return 0
     made_by, expected = read()
     if made_by != compilers():
         print(f"the file was made with {made_by}; here are {compilers()}")
-    print(*differences(expected, found), sep="\n")
+    different = list(differences(expected, found))
+    print(*different, sep="\n", end="\n" if different else "")
     sums = [sum(facts.code for facts in table.values()) for table in (expected, found)]
-    print(f"code of all kernels: {sums[0]:,} bytes -> {sums[1]:,}")
+    print(f"code of all {len(found)} kernels: {sums[0]:,} bytes -> {sums[1]:,}")
+    if different and made_by == compilers():
+        print(f"where this is meant, write {FILE.name}: python tests/compile/{Path(__file__).name}")
+        return 1
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
