@@ -82,7 +82,7 @@ def test_what_a_kernel_depends_on_is_in_its_name():
 
 @pytest.mark.parametrize("word", [atos.atomic_add, atos.load_cached, atos.local_array, atos.pack, atos.random, load4, store4])
 def test_kernels_with_words_of_tasks_have_names(word):
-    importlib.import_module("atos_py.compile.codegen.entry_points")  # Numba knows the words then
+    importlib.import_module("atos_py.compile.codegen.prepare")  # Numba knows the words then
 
     def use(worker, v, array):
         word(array, v)

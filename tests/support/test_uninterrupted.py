@@ -111,7 +111,7 @@ def test_another_thread_changes_no_handlers():
 
 
 def test_a_signal_while_a_task_is_compiled(monkeypatch):
-    from atos_py.compile.codegen import entry_points
+    from atos_py.compile.codegen import prepare
     from atos_py.compile.codegen import target_cpu as cpu
 
     compiled: list[str] = []
@@ -124,8 +124,8 @@ def test_a_signal_while_a_task_is_compiled(monkeypatch):
         return code
 
     # Where Numba's errors become ours, and so would what a handler raises.
-    translated = entry_points.translated
-    monkeypatch.setattr(entry_points, "translated", lambda *args: signal.raise_signal(ONE) or translated(*args))
+    translated = prepare.translated
+    monkeypatch.setattr(prepare, "translated", lambda *args: signal.raise_signal(ONE) or translated(*args))
     monkeypatch.setattr(cpu, "compile_cpu", compile_cpu)
     signal.signal(ONE, raising)
     queue = atos.Queue(4, device="cpu")

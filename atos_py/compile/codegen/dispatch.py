@@ -9,12 +9,14 @@ from numba.core import cgutils
 
 from .core_calls import cpu_field
 from .lower_arguments import kind_of
-from .types import I8, I64, POINTER, Items
+from .types import I8, I64, POINTER, ItemLayout
 
 _VOID = ir.VoidType()
 
 
-def cuda_dispatch(module: ir.Module, symbol: str, kinds: Mapping[int, str], parameters: list[ir.Type], items: Items) -> None:
+def cuda_dispatch(
+    module: ir.Module, symbol: str, kinds: Mapping[int, str], parameters: list[ir.Type], items: ItemLayout
+) -> None:
     """Add a function that hands an item, its second parameter, to the function of its kind.
 
     Parameters
@@ -25,7 +27,7 @@ def cuda_dispatch(module: ir.Module, symbol: str, kinds: Mapping[int, str], para
     kinds : mapping
         The function for each kind; the last one is for all others too.
     parameters : list of ir.Type
-    items : Items
+    items : ItemLayout
         The type of the items.
     """
     kind_of_function = ir.FunctionType(I64, parameters)
@@ -44,7 +46,7 @@ def cuda_dispatch(module: ir.Module, symbol: str, kinds: Mapping[int, str], para
     call_kind(last)
 
 
-def cpu_dispatch(module: ir.Module, symbol: str, loops: list[str], items: Items) -> None:
+def cpu_dispatch(module: ir.Module, symbol: str, loops: list[str], items: ItemLayout) -> None:
     """Add the batch loop of several kinds: hands each run of items of one kind to the batch loop of that kind.
 
     Parameters
@@ -54,7 +56,7 @@ def cpu_dispatch(module: ir.Module, symbol: str, loops: list[str], items: Items)
         The function to add.
     loops : list of str
         The batch loop of each kind.
-    items : Items
+    items : ItemLayout
         The type of the items.
     """
     kind_of_loop = ir.FunctionType(_VOID, [POINTER, POINTER, I64, POINTER])

@@ -229,38 +229,37 @@ def _describe_dispatcher(dispatcher: Any) -> tuple[Any, ...]:
     return options, variables, pipeline, given_signatures(dispatcher)
 
 
-class _Known(NamedTuple):
-    """What a registry of Numba has: how many entries were looked at, and what was found in them."""
+class _Overloads(NamedTuple):
+    """The users' overloads in a typing registry of Numba, and how many entries of its three lists have been read."""
 
-    looked_at: tuple[int, ...] = (0, 0, 0)
-    given: tuple[Any, ...] = ()  # templates of users
-    names: frozenset[int] = frozenset()  # `id` of what stands for something else, which the registry keeps alive
-
-
-_known: dict[str, _Known] = {}
+    entries_read: tuple[int, ...] = (0, 0, 0)
+    templates: tuple[Any, ...] = ()
+    functions: frozenset[int] = frozenset()  # `id` of functions with another implementation, which the registry keeps alive
 
 
-def _look_at(name: str, registry: Any) -> _Known:
-    """Return what a registry has, of which what was added since is looked at: entries are added at the end."""
+_read: dict[str, _Overloads] = {}  # by the module of the registry
+
+
+def _read_registry(name: str, registry: Any) -> _Overloads:
+    """Return the users' overloads in a registry, and read the entries that were added at its end since the last call."""
     lists = registry.functions, registry.attributes, registry.globals
-    lengths, known = tuple(map(len, lists)), _known.get(name, _Known())
-    if lengths != known.looked_at:
-        if any(now < before for now, before in zip(lengths, known.looked_at, strict=True)):
-            known = _Known()
-        functions, attributes, names = (
-            entries[begin:end] for entries, begin, end in zip(lists, known.looked_at, lengths, strict=True)
-        )
-        found = [(template, overload_of(template)) for template in (*functions, *attributes)]
-        given = tuple(template for template, overload in found if overload is not None and not is_library(overload[0]))
-        known = _Known(lengths, known.given + given, known.names | {id(value) for value, _ in names})
-        _known[name] = known
-    return known
+    lengths, before = tuple(map(len, lists)), _read.get(name, _Overloads())
+    if lengths == before.entries_read:
+        return before
+    if any(now < then for now, then in zip(lengths, before.entries_read, strict=True)):
+        before = _Overloads()
+    new = [entries[begin:end] for entries, begin, end in zip(lists, before.entries_read, lengths, strict=True)]
+    found = [(template, overload_of(template)) for template in (*new[0], *new[1])]
+    templates = tuple(template for template, overload in found if overload is not None and not is_library(overload[0]))
+    functions = before.functions | {id(value) for value, _ in new[2]}
+    _read[name] = _Overloads(lengths, before.templates + templates, functions)
+    return _read[name]
 
 
 def _overloads() -> Iterator[tuple[Any, ...]]:
     """Yield what the user has told Numba about functions and attributes that only a library's name stands for."""
-    for known in _registries():
-        for template in known.given:
+    for overloads in _registries():
+        for template in overloads.templates:
             given = overload_of(template)
             assert given is not None
             function, options, attribute = given
@@ -308,14 +307,14 @@ def watched_names(module: ModuleType, attributes: frozenset[str]) -> Iterable[st
 
 def _is_overloaded(function: FunctionType) -> bool:
     """Whether what Numba compiles for a function is another one, given by `numba.extending.overload` or the like."""
-    return any(id(function) in known.names for known in _registries())
+    return any(id(function) in overloads.functions for overloads in _registries())
 
 
-def _registries() -> list[_Known]:
-    """Return what Numba keeps of what functions stand for, as far as that is imported."""
+def _registries() -> list[_Overloads]:
+    """Return the users' overloads in the typing registries of Numba's targets, as far as these are imported."""
     # Another thread may be importing one, which import_module waits for.
     names = "numba.core.typing.templates", "numba.cuda.typing.templates"
-    return [_look_at(name, importlib.import_module(name).builtin_registry) for name in names if name in sys.modules]
+    return [_read_registry(name, importlib.import_module(name).builtin_registry) for name in names if name in sys.modules]
 
 
 def _is_named_by_library(value: Any) -> bool:

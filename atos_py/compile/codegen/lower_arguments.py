@@ -12,7 +12,7 @@ from ...core.library import lib
 from ..task import Task
 from .lower_arrays import bits_of
 from .lower_checks import cast, length_of
-from .types import I8, I64, POINTER, Items, PoolType, ReceiverType, TaskArray, in_task
+from .types import I8, I64, POINTER, ItemLayout, PoolType, ReceiverType, TaskArray, in_task
 
 
 def unpack(
@@ -89,7 +89,7 @@ def plan_of(context: Any, builder: ir.IRBuilder, task: Task, kind: types.Type, r
     return [length_of(context, builder, parts[0], length_type, task.workload), *parts[1:]]
 
 
-def _fields(items: Items) -> list[tuple[types.Type, int]]:
+def _fields(items: ItemLayout) -> list[tuple[types.Type, int]]:
     """Return the type and the byte offset of each field of an item; an integer is its own only field."""
     if isinstance(items.item, types.BaseTuple):
         return list(zip(items.item, items.item.instance_class.offsets, strict=True))
@@ -98,12 +98,12 @@ def _fields(items: Items) -> list[tuple[types.Type, int]]:
 
 # An item is read and written as one integer, whatever its fields are: field by field, those of unaligned records would keep the
 # item in memory on a GPU where it could live in registers.
-def _whole(builder: ir.IRBuilder, items: Items, item: ir.Value) -> tuple[ir.Value, int]:
+def _whole(builder: ir.IRBuilder, items: ItemLayout, item: ir.Value) -> tuple[ir.Value, int]:
     """Return a pointer to an item as one integer, and how it is aligned."""
     return builder.bitcast(item, ir.IntType(8 * items.stride).as_pointer()), min(items.stride, 8)
 
 
-def load_item(context: Any, builder: ir.IRBuilder, items: Items, batch: ir.Value, place: ir.Value) -> ir.Value:
+def load_item(context: Any, builder: ir.IRBuilder, items: ItemLayout, batch: ir.Value, place: ir.Value) -> ir.Value:
     """Return one of the items that `batch` points to."""
     pointer, align = _whole(builder, items, builder.gep(batch, [builder.mul(place, ir.Constant(I64, items.stride))]))
     whole = builder.load(pointer, align=align)
@@ -116,7 +116,7 @@ def load_item(context: Any, builder: ir.IRBuilder, items: Items, batch: ir.Value
     return context.make_tuple(builder, items.value, values) if isinstance(items.value, types.BaseTuple) else values[0]
 
 
-def kind_of(builder: ir.IRBuilder, items: Items, item: ir.Value) -> ir.Value:
+def kind_of(builder: ir.IRBuilder, items: ItemLayout, item: ir.Value) -> ir.Value:
     """Return the kind of the item that `item` points to."""
     pointer, align = _whole(builder, items, item)
     whole = builder.load(pointer, align=align)
@@ -126,7 +126,7 @@ def kind_of(builder: ir.IRBuilder, items: Items, item: ir.Value) -> ir.Value:
 def store_item(
     context: Any,
     builder: ir.IRBuilder,
-    items: Items,
+    items: ItemLayout,
     item: ir.Value,
     value_type: types.Type,
     value: ir.Value,

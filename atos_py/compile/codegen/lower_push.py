@@ -13,7 +13,7 @@ from numba.extending import lower_builtin
 from .core_calls import call_core, call_cpu_field, cpu_field
 from .lower_arguments import store_item
 from .lower_atomics import lower_element, type_lowered
-from .types import I64, POINTER, Items, ReceiverType, TaskArray, TaskType, WorkerType, on_cuda, refuse
+from .types import I64, POINTER, ItemLayout, ReceiverType, TaskArray, TaskType, WorkerType, on_cuda, refuse
 
 __all__ = ["item_slot", "lower_push", "push_item", "type_how", "type_push", "type_push_min"]
 
@@ -96,7 +96,7 @@ def type_push_min(worker: WorkerType, args: Any, kws: Any) -> Any:
 @lower_builtin("atos.worker.push", WorkerType, types.Any, types.Any, types.Any)
 def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     (worker_type, pushed_type, priority_type, task), (worker, pushed, priority, _) = sig.args, args
-    items_type = Items(worker_type.item, worker_type.with_kind)
+    items_type = ItemLayout(worker_type.item, worker_type.with_kind)
     kind = _number_of("worker.push", worker_type, task) if task != types.none and worker_type.with_kind else 0
 
     def store_in(slot: ir.Value) -> None:
@@ -140,7 +140,7 @@ def lower_push_min(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> 
     return lowered
 
 
-def item_slot(builder: ir.IRBuilder, items: Items) -> ir.Value:
+def item_slot(builder: ir.IRBuilder, items: ItemLayout) -> ir.Value:
     """Return a pointer to memory for an item that is handed to the core."""
     return builder.bitcast(cgutils.alloca_once(builder, ir.ArrayType(I64, max(2, items.stride // 8))), POINTER)
 

@@ -14,7 +14,7 @@ from .core_calls import call_core
 from .lower_arguments import store_item
 from .lower_push import item_slot, push_item
 from .lower_worker import method_template
-from .types import I32, I64, POINTER, Items, ReceiverType, on_cuda, refuse
+from .types import I32, I64, POINTER, ItemLayout, ReceiverType, on_cuda, refuse
 
 _PUSH_WORD = lib.ATOS_RECEIVER_WORDS - 1  # of Receiver in csrc/protocol/receiver.cuh, the last one
 
@@ -39,7 +39,7 @@ class ReceiverAttributes(AttributeTemplate):
 @lower_builtin("atos.queue.push", ReceiverType, types.Any)
 def lower_push_into(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     (receiver_type, pushed_type), (receiver, pushed) = sig.args, args
-    items = Items(receiver_type.item)
+    items = ItemLayout(receiver_type.item)
     slot = item_slot(builder, items)
     store_item(context, builder, items, slot, pushed_type, pushed)
     if on_cuda(context):

@@ -18,8 +18,7 @@ from ...core.library import ffi, lib
 from ..debug_checks import Checks
 from ..spec import ProgramSpec
 from .dispatch import cpu_dispatch
-from .entry_code import add_batch_loop, add_function, return_nothing
-from .entry_points import prepare
+from .entry_points import add_batch_loop, add_function, return_nothing
 from .inner_functions import follow_python
 from .lower_checks import collecting, intercept, is_user_code
 from .lower_rounds import asks_for_round
@@ -41,6 +40,7 @@ from .numba_private import (
     load_library,
     lowered_abi,
 )
+from .prepare import prepare
 from .unassigned import check_assigned
 
 __all__ = ["CpuCode", "abi", "compile_cpu", "finish_cpu", "host", "load_cpu", "lower_cpu"]

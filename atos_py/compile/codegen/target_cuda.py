@@ -14,8 +14,7 @@ from ..cuda_code import CudaCode
 from ..debug_checks import Checks
 from ..spec import ProgramSpec
 from .dispatch import cuda_dispatch
-from .entry_code import add_body, add_function, add_workload
-from .entry_points import Program, prepare
+from .entry_points import add_body, add_function, add_workload
 from .inner_functions import follow_python
 from .lower_checks import collecting, intercept, is_user_code
 from .lower_remainders import take_exact_remainders
@@ -31,6 +30,7 @@ from .numba_patches import (
     target_capability,
 )
 from .numba_private import create_module, is_known_global
+from .prepare import Program, prepare
 from .types import I32, I64, POINTER
 from .unassigned import check_assigned
 

@@ -221,10 +221,10 @@ class SplitIterator(types.SimpleIteratorType):
         super().__init__("iterator of a split range", types.int64)
 
 
-class Items:
-    """What a pointer to items leads to: the type of an item as it is stored and, as a task has it, `value`; bytes of one.
+class ItemLayout:
+    """How an item lies in memory: its stored type `item`, the type `value` that a task reads, and its size `stride` in bytes.
 
-    If `with_kind`, the last byte of each is its kind.
+    With `with_kind` the last byte of an item is its kind, the number of the task that runs it.
     """
 
     def __init__(self, item: types.Type, with_kind: bool = False) -> None:
