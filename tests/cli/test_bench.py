@@ -214,7 +214,7 @@ class TestMemory:
         assert made == 1 << 23
         assert peak is None or peak >= 0.95 * (1 << 26)
 
-    @pytest.mark.parametrize("spec", ["rmat:16:16", "road:700:0.62"])
+    @pytest.mark.parametrize("spec", ["rmat:16:16", "road:1400:0.62"])
     def test_generators_take_at_most_three_times_the_graph(self, spec, tmp_path):
         _, report = run(tmp_path, "--algorithm", "bfs", "--graph", spec, "--repeat", "1")
         graph = report.graphs[0]
