@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <numeric>
+#include <string_view>
 
 namespace model {
 
@@ -24,6 +25,8 @@ void commit() {
 }
 
 namespace {
+
+constexpr unsigned kAll = kMostThreads; // in place of the number of a thread
 
 // Runs a step of a thread; false if it failed.
 bool run(unsigned thread, unsigned choice) {
@@ -61,13 +64,13 @@ public:
         if (all_done) ends.push_back(numbers[i]);
         for (unsigned t = 0; t <= bounds.workers; ++t)
           for (unsigned choice = 0, n = 1; choice < n; ++choice) {
-            if (t || choice) restore(layer[i]);
+            if (t || choice) restore(layer[i], moved);
             if (t < bounds.workers ? machine.threads[t].done : all_done || !outside()) break;
             if (t == bounds.workers) restore(layer[i]); // done by the step
             const bool fine = step(t, choice);
             n = machine.alternatives;
             ++steps;
-            const uint32_t number = fine ? seen.number(Hash::of(save()), uint32_t(from.size())) : uint32_t(from.size());
+            const uint32_t number = fine ? seen.number(Hash::of(save(moved)), uint32_t(from.size())) : uint32_t(from.size());
             const bool fresh = number == from.size();
             if (fresh) from.push_back({numbers[i], uint8_t(t), uint8_t(choice)});
             if (!fine) return report(machine.failure, number);
@@ -101,75 +104,92 @@ private:
   std::vector<uint32_t> ends;
   std::string first;
   size_t steps = 0, depth = 0;
-  Writer saved, parts[kMostThreads]; // by `save`: a state, and the threads in it before they were put in order,
-  unsigned order[kMostThreads];      // which is this one
+  unsigned moved = kAll;                 // by `step`: the one thread that is not as it was before
+  std::string_view parts[kMostThreads];  // by `restore`: the threads in the bytes of the state
+  Writer saved, written[kMostThreads];   // by `save`: a state, and the threads that have moved,
+  unsigned order[kMostThreads];          // and the order in which the state has the threads
 
   // A step, and what the host does when it was the last. False if a rule was broken.
-  static bool step(unsigned thread, unsigned choice) {
+  bool step(unsigned thread, unsigned choice) {
+    moved = thread == bounds.workers || bounds.weak ? kAll : thread; // in weak memory each thread has its view of all words
     if (thread == bounds.workers) return machine.chosen = choice, machine.alternatives = 1, outside();
     if (!run(thread, choice)) return false;
     for (unsigned t = 0; t < bounds.workers; ++t)
       if (!machine.threads[t].done) return true;
     if (setjmp(machine.back)) return false;
+    moved = kAll;
     machine.memory.synchronize();
     if (!host())
       for (Thread &t : machine.threads) t = Thread{};
     return true;
   }
 
-  // The state of the machine, with the threads in an order of their own.
-  const std::string &save() {
+  // The state of the machine, with the threads in an order of their own. Only one thread has moved since `restore`, or all may have.
+  const std::string &save(unsigned which = kAll) {
     Machine &m = machine;
     bool gone[kMostThreads];
     for (unsigned t = 0; t < bounds.workers; ++t) gone[t] = m.threads[t].done;
     m.memory.tidy(gone);
-    for (unsigned t = 0; t < bounds.workers; ++t) {
-      const Thread &thread = m.threads[t];
-      Writer &bytes = parts[t];
-      bytes.data.clear();
-      bytes.put(thread.done + 2 * thread.begun);
-      if (!thread.done) {
-        bytes.put(thread.log.size());
-        for (uint64_t value : thread.log) bytes.put(value);
-        if (thread.begun)
-          for (unsigned i = 0; i < kLocalWords; ++i)
-            if (thread.local[i]) bytes.put(i + 1), bytes.put(thread.local[i]);
-        bytes.put(0);
-        if (bounds.weak)
-          for (const View *view : {&m.memory.views[t].seen, &m.memory.views[t].pending, &m.memory.views[t].released})
-            m.memory.write(bytes, *view);
-      }
-    }
+    std::string_view now[kMostThreads];
+    for (unsigned t = 0; t < bounds.workers; ++t) now[t] = which == t || which == kAll ? write(t) : parts[t];
     std::iota(order, order + bounds.workers, 0u);
     std::sort(order, order + bounds.workers, [&](unsigned a, unsigned b) {
-      const int compared = parts[a].data.compare(parts[b].data);
+      const int compared = now[a].compare(now[b]);
       return compared ? compared < 0 : a < b;
     });
     saved.data.clear();
     m.memory.write(saved);
-    for (unsigned t = 0; t < bounds.workers; ++t) saved.data += parts[order[t]].data;
+    for (unsigned t = 0; t < bounds.workers; ++t) saved.data += now[order[t]];
     return saved.data;
   }
 
-  static void restore(const std::string &state) {
-    Machine &m = machine;
-    Reader bytes{state.data()};
-    m.memory.read(bytes);
-    for (unsigned t = 0; t < bounds.workers; ++t) {
-      Thread &thread = m.threads[t];
-      const uint64_t flags = bytes.get();
-      thread.done = flags & 1;
-      thread.begun = flags & 2;
-      thread.log.clear();
-      thread.local = {};
-      if (thread.done) continue;
-      thread.log.resize(bytes.get());
-      for (uint64_t &value : thread.log) value = bytes.get();
-      while (const uint64_t i = bytes.get()) thread.local[i - 1] = bytes.get();
+  std::string_view write(unsigned t) {
+    const Thread &thread = machine.threads[t];
+    Writer &bytes = written[t];
+    bytes.data.clear();
+    bytes.put(thread.done + 2 * thread.begun);
+    if (!thread.done) {
+      bytes.put(thread.log.size());
+      for (uint64_t value : thread.log) bytes.put(value);
+      if (thread.begun)
+        for (unsigned i = 0; i < kLocalWords; ++i)
+          if (thread.local[i]) bytes.put(i + 1), bytes.put(thread.local[i]);
+      bytes.put(0);
       if (bounds.weak)
-        for (View *view : {&m.memory.views[t].seen, &m.memory.views[t].pending, &m.memory.views[t].released})
-          m.memory.read(bytes, *view);
+        for (const View *view : {&machine.memory.views[t].seen, &machine.memory.views[t].pending, &machine.memory.views[t].released})
+          machine.memory.write(bytes, *view);
     }
+    return bytes.data;
+  }
+
+  // Makes the machine what a state says; if only one thread has moved since the state was there, the other threads stay.
+  void restore(const std::string &state, unsigned which = kAll) {
+    Reader bytes{state.data()};
+    machine.memory.read(bytes);
+    if (which != kAll) return read(Reader{parts[which].data()}, which), void();
+    for (unsigned t = 0; t < bounds.workers; ++t) {
+      const char *const begin = bytes.at;
+      bytes = read(bytes, t);
+      parts[t] = {begin, size_t(bytes.at - begin)};
+    }
+  }
+
+  // What is behind the thread's bytes.
+  static Reader read(Reader bytes, unsigned t) {
+    Thread &thread = machine.threads[t];
+    const uint64_t flags = bytes.get();
+    thread.done = flags & 1;
+    thread.begun = flags & 2;
+    thread.log.clear();
+    thread.local = {};
+    if (thread.done) return bytes;
+    thread.log.resize(bytes.get());
+    for (uint64_t &value : thread.log) value = bytes.get();
+    while (const uint64_t i = bytes.get()) thread.local[i - 1] = bytes.get();
+    if (bounds.weak)
+      for (View *view : {&machine.memory.views[t].seen, &machine.memory.views[t].pending, &machine.memory.views[t].released})
+        machine.memory.read(bytes, *view);
+    return bytes;
   }
 
   // The first state from which no end can be reached, however the threads go on.

@@ -38,8 +38,9 @@ inline bool within(const View &part, const View &whole) {
 struct Writer {
   std::string data;
   void put(uint64_t v) {
-    for (; v >= 128; v >>= 7) data.push_back(char(v | 128));
-    data.push_back(char(v));
+    if (v < 128) return data.push_back(char(v));
+    data.push_back(char(v | 128));
+    put(v >> 7);
   }
 };
 struct Reader {
@@ -176,21 +177,23 @@ struct Memory {
   }
 
   void write(Writer &bytes) const {
-    for (unsigned w = 0; w < words.size(); ++w) {
-      if (bounds.weak) bytes.put(messages[w].size());
-      for (const Message &message : messages[w]) {
-        bytes.put(message.value);
-        if (bounds.weak) write(bytes, message.view);
-      }
+    if (!bounds.weak) { // each word has one value
+      for (const std::vector<Message> &list : messages) bytes.put(list.front().value);
+      return;
+    }
+    for (const std::vector<Message> &list : messages) {
+      bytes.put(list.size());
+      for (const Message &message : list) bytes.put(message.value), write(bytes, message.view);
     }
   }
   void read(Reader &bytes) {
-    for (unsigned w = 0; w < words.size(); ++w) {
-      messages[w].resize(bounds.weak ? bytes.get() : 1);
-      for (Message &message : messages[w]) {
-        message.value = bytes.get();
-        if (bounds.weak) read(bytes, message.view);
-      }
+    if (!bounds.weak) {
+      for (std::vector<Message> &list : messages) list.front().value = bytes.get();
+      return;
+    }
+    for (std::vector<Message> &list : messages) {
+      list.resize(bytes.get());
+      for (Message &message : list) message.value = bytes.get(), read(bytes, message.view);
     }
   }
   void write(Writer &bytes, const View &view) const {
