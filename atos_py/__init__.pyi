@@ -58,6 +58,8 @@ from .arrays.array import zeros as zeros
 from .arrays.filled import arange as arange
 from .arrays.filled import full as full
 from .arrays.filled import ones as ones
+from .arrays.joins import Joins as Joins
+from .arrays.joins import WaitingJoins as WaitingJoins
 from .arrays.lowered import LoweredArray as LoweredArray
 from .arrays.mirrored import MirroredArray as MirroredArray
 from .arrays.owned import OwnedArray as OwnedArray

@@ -19,6 +19,7 @@ __all__ = [
     "FileWriteError",
     "GraphFormatError",
     "InvalidArgumentError",
+    "JoinsFullError",
     "LaunchConfigError",
     "LaunchTimeoutError",
     "MissingFileError",
@@ -226,7 +227,7 @@ class TaskError(AtosError, RuntimeError):
     ----------
     task : str
         The name of the task.
-    kind : {'index', 'owner', 'alignment', 'division', 'cast', 'assert', 'raise'}
+    kind : {'index', 'owner', 'alignment', 'arrival', 'join', 'division', 'cast', 'assert', 'raise'}
         What it did.
     function, filename, line : str, str, int
         Where: in the task function, or in one that it calls.
@@ -316,6 +317,31 @@ class QueueFullError(AtosError, MemoryError):
         self.capacity = capacity
         self.pending = pending
         self.lost = lost
+
+
+class JoinsFullError(AtosError, MemoryError):
+    """Tasks, or the host, opened more joins than there are records for.
+
+    A launch that meets it has ended in order: the joins that are open stay, and what is unfinished is in the queue.
+
+    Attributes
+    ----------
+    capacity : int
+        Joins that can be open at once, with those that threads keep for themselves.
+
+    Examples
+    --------
+    >>> joins = atos.Joins(1, max_capacity=1, device="cpu")
+    >>> try:
+    ...     joins.open(1, n=10**6)
+    ... except atos.JoinsFullError as error:
+    ...     print(error.capacity < 10**6, joins.pending)
+    True 0
+    """
+
+    def __init__(self, message: str, *, capacity: int) -> None:
+        super().__init__(message)
+        self.capacity = capacity
 
 
 class PoolFullError(AtosError, MemoryError):

@@ -28,7 +28,7 @@ class Site:
 
     Attributes
     ----------
-    kind : {'index', 'owner', 'alignment', 'arrival', 'division', 'cast', 'assert', 'raise'}
+    kind : {'index', 'owner', 'alignment', 'arrival', 'join', 'division', 'cast', 'assert', 'raise'}
         What is checked.
     function, filename, line
         Where.
@@ -116,6 +116,10 @@ def task_error(task: str, checks: Checks, failure: Any, item: Any, lost: int) ->
             f"an arrival of {failure.bound} brings element {index} of array {name!r} below zero: more have arrived than it"
             " counted"
         )
+    elif site.kind == "join" and site.detail:
+        what = f"{site.detail} (got {failure.value})"
+    elif site.kind == "join":
+        what = f"{failure.value} is the handle of no open join: more have arrived than it waits for, or it never was one"
     elif site.kind == "cast":
         given, wanted = site.detail.split()
         limits = np.iinfo(wanted)

@@ -96,7 +96,7 @@ class ProgramSpec:
 
         `describe_code` says what tells the code of one function from that of another, in place of its instructions.
         """
-        functions = [(member.body, member.workload, member.group) for member in tasks_of(self.task)]
+        functions = [(member.body, member.workload, member.group, member.opens) for member in tasks_of(self.task)]
         names = [member.name for member in self.task.members] if isinstance(self.task, Tasks) else None
         others = [getattr(self, field.name) for field in fields(self)[3:]] + [self.limits()]
         how = {} if describe_code is None else {"describe_code": describe_code}

@@ -43,6 +43,8 @@ class Task:
     spills : int, optional
         Bytes that a thread may spill in a launch with a function between rounds, before a larger limit of registers is tried;
         by default few, and none for tasks of the package.
+    opens : int
+        Joins that a thread opens at most for an item.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Task:
     group: int = 1
     max_registers: Limits | Mapping[str, Limits] | None = None
     spills: int | None = None
+    opens: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.body.__doc__)
@@ -81,7 +84,7 @@ class Task:
         module, name = self.body.__module__, self.body.__qualname__
         if _find_task(module, name) is self and not (module == "__main__" and "cloudpickle" in sys.modules):
             return _named_task, (module, name)
-        return Task, (self.body, self.workload, self.group, self.max_registers, self.spills)
+        return Task, (self.body, self.workload, self.group, self.max_registers, self.spills, self.opens)
 
     @property
     def nested(self) -> bool:
@@ -131,6 +134,7 @@ def task(
     workload: Callable[..., Any] | None = None,
     group: int | None = None,
     max_registers: Limits | Mapping[str, Limits] | None = None,
+    opens: int = 1,
 ) -> Callable[[Callable[..., Any]], Task]: ...
 def task(
     body: Callable[..., Any] | None = None,
@@ -139,6 +143,7 @@ def task(
     workload: Callable[..., Any] | None = None,
     group: int | None = None,
     max_registers: Limits | Mapping[str, Limits] | None = None,
+    opens: int = 1,
 ) -> Task | Callable[[Callable[..., Any]], Task]:
     """Make a function the task of a queue.
 
@@ -162,6 +167,9 @@ def task(
         turn until nothing is spilled, of which `None` is no limit; by default the tuple is ``(40, 48, 64, None)``. A dict
         has limits for kinds of workers, as in ``{"cta": 40}``, and leaves the default to the others. Of several tasks in one
         launch the limit of the first one counts. Blocks of more than 256 threads have limits of their own.
+    opens : int, optional
+        Of a flat task with `Joins` among its arguments: how many of them a thread opens at most for an item, from 0 to 4,096.
+        It has records for so many before it begins.
 
     Returns
     -------
@@ -208,8 +216,8 @@ def task(
                 )
             if check_int("group", group, 2, 32) not in GROUPS:
                 raise InvalidArgumentError(f"group must be 2, 4, 8, 16 or 32 (got {group})")
-        limits = check_limits(max_registers)
-        return lambda function: Task(_function(function), workload, 1 if group is None else int(group), limits)
+        limits, most = check_limits(max_registers), check_int("opens", opens, 0, 4096)
+        return lambda function: Task(_function(function), workload, 1 if group is None else int(group), limits, opens=most)
     return Task(_function(body))
 
 
@@ -387,6 +395,107 @@ class Worker:
         >>> queue.push([2, 3, 4])
         >>> print(*queue.launch_thread(ascend, parent, missing, total, debug=True).waiting)
         2 of 5 counters of 'missing' wait: 0 lacks 1, 1 lacks 1
+        """
+
+    def open(  # type: ignore[empty-body]
+        self, joins: Any, count: int, /, *, parent: int = 0, combine: str | None = "default", negate: bool = False
+    ) -> int:
+        """Open a join, which waits for `count` arrivals and then arrives at its parent; in flat tasks.
+
+        Each thread that calls this opens one: in a task of warps or CTAs, call it where ``worker.rank == 0``. It never waits
+        and never fails, since a thread has records for as many as ``@atos.task(opens=...)`` says before the task begins. Where
+        there are none, the item stays in the queue, and the launch ends in order with `JoinsFullError`.
+
+        Parameters
+        ----------
+        joins : Joins
+            An argument of the task.
+        count : int
+            Arrivals that it waits for, at least 1.
+        parent : int
+            The handle of the join at which it arrives; 0 is the root.
+        combine : {'sum', 'min', 'max', None}
+            How the values that arrive are combined; by default as the joins were made.
+        negate : bool
+            Whether the combined value is negated for the parent, as in a search for the best move of two players.
+
+        Returns
+        -------
+        int
+            The handle, an int64, by which other tasks arrive.
+        """
+
+    def then(
+        self, joins: Any, j: int, item: Any, /, *, priority: float | None = None, task: Task | None = None
+    ) -> None:
+        """Let a join end by a push of `item`, in place of an arrival at its parent.
+
+        It is called by the task that has opened the join, before anybody else has its handle. The task that runs the item takes
+        the combined value by `take`, for which the item may hold the handle.
+
+        Parameters
+        ----------
+        joins : Joins
+        j : int
+            The handle.
+        item, priority, task
+            As for `push`.
+        """
+
+    def arrive_at(self, joins: Any, j: int, /, value: Any = None, n: int = 1) -> None:
+        """Arrive at a join; the last one to arrive closes it and arrives at its parent, with the combined value.
+
+        Each thread that calls this arrives. Who takes the value, or runs the item of `then`, sees all that others wrote before
+        they arrived.
+
+        Parameters
+        ----------
+        joins : Joins
+            An argument of the task.
+        j : int
+            The handle; 0 is the root, which counts nothing.
+        value : number, optional
+            Cast to the type of the values, and combined. Without one, only the arrival counts.
+        n : int
+            Arrivals that this one stands for. More than the join waits for are a `TaskError` with ``debug=True``, as is a handle
+            of a join that has ended.
+
+        Notes
+        -----
+        Sums of floats depend on the order of arrivals.
+
+        Examples
+        --------
+        >>> @atos.task
+        ... def add(worker, v, joins, last):
+        ...     if v == 0:
+        ...         j = worker.open(joins, 2)
+        ...         worker.then(joins, j, -j)
+        ...         worker.push(j)
+        ...         worker.push(j)
+        ...     elif v > 0:
+        ...         worker.arrive_at(joins, v, 5)
+        ...     else:
+        ...         last[0] = worker.take(joins, -v)
+        >>> joins, last = atos.Joins(10), atos.zeros(1, dtype=np.int64)
+        >>> queue = atos.Queue(10, dtype=np.int64)
+        >>> queue.push(0)
+        >>> print(queue.launch_thread(add, joins, last).tasks_run, last[0], joins.pending)
+        4 10 0
+        """
+
+    def take(self, joins: Any, j: int, /) -> Any:
+        """Return the combined value of a join whose item was pushed (`then`), and end the join.
+
+        Parameters
+        ----------
+        joins : Joins
+        j : int
+            The handle.
+
+        Returns
+        -------
+        number
         """
 
     def stop(self) -> None:

@@ -196,6 +196,8 @@ class PreparedLaunch(NotCopied):
             form = queue._core.for_launch(plan.names)
         if inbox is not None:
             inbox.open(form, plan.names)
+        if arguments.joins:
+            arguments.check_joins(plan.config.persistent, plan.config.num_blocks * plan.config.num_threads)
         ready = plan.ready.get((arguments.kinds, form.kinds is not None, inbox is not None))
         return self._filled_with(arguments, form, ready)
 
@@ -252,6 +254,7 @@ class PreparedLaunch(NotCopied):
         if samples is not None:
             launch.samples = ffi.cast("atos_sample *", samples.pointer)
         devices: tuple[DeviceStats, ...] = ()
+        held = arguments.hold_joins(ready.launched.name) if arguments.joins else []
         running.append(None)
         try:
             if ownership is None and nvtx_annotate() is None:
@@ -262,6 +265,8 @@ class PreparedLaunch(NotCopied):
                     status, stats, devices = form.launch([each.handle for each in ready.programs], launch)
         finally:
             running.pop()
+            for lock in held:
+                lock.release()
         if status or thread_launch.error is not None or observer is not None or arguments.pools:
             asked, used = inbox is not None and inbox.stopped, (self._args, arguments, words, samples, inbox)
             others = [other for other, _, _ in arguments.receivers]
@@ -274,6 +279,8 @@ class PreparedLaunch(NotCopied):
             checks = ready.programs[0].code.checks
             assert checks is not None
             found.waiting = find_waiting(arguments.values, checks.counters)
+            for joins, position in arguments.joins:
+                joins._check_closed(ready.launched, position)
         return found
 
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from ..arrays.array import Array, asarray, is_of_core, to_host
 from ..arrays.import_external import is_on_gpu
+from ..arrays.joins import Joins, JoinsParts
 from ..arrays.over_hosts import HostArray, HostPlaces
 from ..arrays.ownership import Ownership
 from ..arrays.pool import Pool
@@ -69,6 +71,8 @@ class Arguments:
     pools : list
         Pools that tasks take elements of, each with its place among the arguments and the number of the word that the core
         fills in.
+    joins : list
+        Joins that tasks open and arrive at, each with its place among the arguments.
     by_device : list
         The words that the core adapts to a device, each with how far it goes from one to the next.
     is_steady : bool
@@ -81,7 +85,19 @@ class Arguments:
         If a task cannot take one of them, if it is somewhere else, or if they are too many.
     """
 
-    __slots__ = ("_device", "_ownership", "_places", "by_device", "is_steady", "kinds", "pools", "receivers", "values", "words")
+    __slots__ = (
+        "_device",
+        "_ownership",
+        "_places",
+        "by_device",
+        "is_steady",
+        "joins",
+        "kinds",
+        "pools",
+        "receivers",
+        "values",
+        "words",
+    )
 
     def __init__(
         self, args: Sequence[Any], device: Device, ownership: Ownership | None = None, places: HostPlaces | None = None
@@ -90,6 +106,7 @@ class Arguments:
         self.words: list[int] = []
         self.receivers: list[tuple[Any, Form, int]] = []
         self.pools: list[tuple[Pool, int, int]] = []
+        self.joins: list[tuple[Joins, int]] = []
         self.by_device: list[tuple[int, int]] = []
         self.is_steady = ownership is None and places is None
         self.values, self.kinds = self._pack(args) if args else ([], ())
@@ -135,6 +152,12 @@ class Arguments:
         ownership, first = self._ownership, len(self.words)
         core = getattr(value, "_core", None)
         argument: Any
+        if isinstance(value, Joins):
+            parts = _joins(position, value, self._device, ownership, is_alone)
+            members, kinds = self._pack(parts, position)
+            self.joins.append((value, position))
+            self.is_steady = False
+            return type(parts)(*members), TupleKind(type(parts), parts._fields, kinds)
         if isinstance(value, Pool):
             argument = _pool(position, value, self._device, ownership)
             self.pools.append((value, position, first + 1))
@@ -201,6 +224,34 @@ class Arguments:
                         " GPU they may read what was there before; pass the one that may be written in both places, or a copy"
                     )
 
+    def check_joins(self, persistent: bool, num_threads: int) -> None:
+        """Raise an error if the threads of a launch cannot each have records of joins of its own.
+
+        Parameters
+        ----------
+        persistent : bool
+            Whether the launch is one kernel, in which each thread has a number.
+        num_threads : int
+            How many threads its options ask for; 0 if they do not say.
+        """
+        for joins, position in self.joins:
+            if not persistent:
+                raise LaunchConfigError(f"argument {position} is joins, which take a launch with persistent=True")
+            joins._check_threads(num_threads)
+
+    def hold_joins(self, task: str) -> list[Lock]:
+        """Keep other launches from the joins of this one until what is returned is released."""
+        held: list[Lock] = []
+        for joins, position in self.joins:
+            if not joins._lock.acquire(blocking=False):
+                for lock in held:
+                    lock.release()
+                raise LaunchConfigError(
+                    f"the joins in argument {position} of {task} are used by a launch that runs; make others, or wait for its end"
+                )
+            held.append(joins._lock)
+        return held
+
     def check_pools(self, task: str) -> None:
         """Raise an error if the launch has ended since a pool was full."""
         for pool, position, _ in self.pools:
@@ -224,6 +275,17 @@ def _pool(position: int, pool: Pool, device: Device, ownership: Ownership | None
     if pool.device != device:
         raise InvalidArgumentError(f"argument {position} is a pool on {pool.device}, and the task runs on {device}")
     return PoolArgument(*pool._parts)
+
+
+def _joins(position: int, joins: Joins, device: Device, ownership: Ownership | None, is_alone: bool) -> JoinsParts:
+    """Return the parts of joins, if tasks may use them."""
+    if ownership is not None and not ownership.is_alone:
+        raise LaunchConfigError("the tasks of a launch over several devices take no joins yet; use one device")
+    if not is_alone:
+        raise UnsupportedTypeError(f"argument {position} has joins in a tuple, which are arguments by themselves")
+    if joins.device != device:
+        raise InvalidArgumentError(f"argument {position} is joins on {joins.device}, and the task runs on {device}")
+    return joins._parts
 
 
 def _arrays_in(value: Any) -> Iterator[Array]:

@@ -6,6 +6,7 @@ A check that fails returns from the user's function, and on a CPU from the batch
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,6 +56,13 @@ class _Entry:
             values = [*values[:named], rest]
         return self.target.call(self.builder, compiled, values)
 
+    def run(self, part: Part, worker: ir.Value, item: ir.Value, inner: Sequence[ir.Value], arguments: Sequence[ir.Value]) -> None:
+        """Call the body of a task, if it may begin."""
+        with contextlib.ExitStack() as stack:
+            for begin, number in part.begins:
+                stack.enter_context(self.builder.if_then(self.call(begin, [worker, item, arguments[number]])))
+            self.call(part.body, [worker, item, *inner, *arguments])
+
     def plan(self, part: Part, item: ir.Value, arguments: Sequence[ir.Value]) -> list[ir.Value]:
         """Call a workload; return the length, as int64, and the values."""
         result = self.call(part.workload, [item, *arguments[: part.taken]])
@@ -70,7 +78,7 @@ def add_batch_loop(target: Target, module: ir.Module, symbol: str, part: Part, p
         _nested_loop(entry, part, program.items, (worker, batch, n), arguments)
     else:
         with cgutils.for_range(entry.builder, n) as loop:
-            entry.call(part.body, [worker, entry.item(program.items, batch, loop.index), *arguments])
+            entry.run(part, worker, entry.item(program.items, batch, loop.index), [], arguments)
     return_nothing(entry.builder)
 
 
@@ -109,7 +117,7 @@ def add_body(target: Target, module: ir.Module, symbol: str, part: Part, program
     if part.task.nested:
         began(entry.builder, part.worker)
         inner = [i, *entry.unpack(part.values, values, constant=False)]
-    entry.call(part.body, [worker, item, *inner, *entry.unpack(program.arguments, packed)])
+    entry.run(part, worker, item, inner, entry.unpack(program.arguments, packed))
     ended(entry.builder, part.worker, worker, batch)
     return_nothing(entry.builder)
 

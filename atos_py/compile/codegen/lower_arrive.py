@@ -17,7 +17,7 @@ from .lower_checks import cast, fail, note_arrival
 from .lower_push import lower_push, push_item, type_how
 from .types import I8, I32, I64, POINTER, TaskArray, WorkerType, on_cuda, refuse
 
-__all__ = ["type_arrive"]
+__all__ = ["subtract", "type_arrive"]
 
 _WORD = "worker.arrive"
 _NAMES = ("n", "push", "priority", "task")
@@ -57,19 +57,7 @@ def lower_arrive(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir
     pointer = element(context, builder, signature(types.boolean, array, index), args[1:3])
     counter = context.get_data_type(array.dtype)
     n = ir.Constant(counter, 1) if isinstance(n_type, types.Omitted) else cast(context, builder, n, n_type, array.dtype)
-    if on_cuda(context):
-        name = f"atos_arrive_{counter.width // 8}"
-        address = builder.addrspacecast(builder.bitcast(pointer, I8.as_pointer(1)), POINTER)
-        state = call_core(builder, I32, name, [address, n])
-        is_last = builder.icmp_signed("==", state, ir.Constant(I32, 1))
-        is_below = builder.icmp_signed("<", state, ir.Constant(I32, 0))
-    else:
-        builder.fence("release")
-        before = builder.atomic_rmw("sub", pointer, n, "monotonic")
-        is_last = builder.icmp_signed("==", before, n)
-        is_below = builder.icmp_signed("<", before, n)
-        with builder.if_then(is_last):
-            builder.fence("acquire")
+    is_last, is_below = subtract(context, builder, pointer, n)
     if array.checked:
         number = cgutils.create_struct_proxy(array)(context, builder, value=counters).number
         with builder.if_then(is_below, likely=False):
@@ -82,3 +70,17 @@ def lower_arrive(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir
             push = signature(types.none, worker_type, item_type, *how)
             lower_push(context, builder, push, [worker, item, *given])
     return is_last
+
+
+def subtract(context: Any, builder: ir.IRBuilder, pointer: ir.Value, n: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """Arrive at a counter; return whether that made it zero, and whether it is below zero now."""
+    if on_cuda(context):
+        address = builder.addrspacecast(builder.bitcast(pointer, I8.as_pointer(1)), POINTER)
+        state = call_core(builder, I32, f"atos_arrive_{n.type.width // 8}", [address, n])
+        return builder.icmp_signed("==", state, ir.Constant(I32, 1)), builder.icmp_signed("<", state, ir.Constant(I32, 0))
+    builder.fence("release")
+    before = builder.atomic_rmw("sub", pointer, n, "monotonic")
+    is_last = builder.icmp_signed("==", before, n)
+    with builder.if_then(is_last):
+        builder.fence("acquire")
+    return is_last, builder.icmp_signed("<", before, n)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -15,7 +16,7 @@ from .lower_arguments import store_item
 from .lower_atomics import lower_element, type_lowered
 from .types import I64, POINTER, ItemLayout, ReceiverType, TaskArray, TaskType, WorkerType, on_cuda, refuse
 
-__all__ = ["item_slot", "lower_push", "push_item", "type_how", "type_push", "type_push_min"]
+__all__ = ["item_slot", "lower_push", "number_of_kind", "push", "push_item", "type_how", "type_push", "type_push_min"]
 
 _PUSH = inspect.signature(lambda item, priority=None, task=None: None)
 _PUSH_MIN = inspect.signature(lambda array, index, value, priority=None, task=None: None)
@@ -24,8 +25,7 @@ _PUSH_MIN = inspect.signature(lambda array, index, value, priority=None, task=No
 def type_how(word: str, worker: WorkerType, priority: types.Type, task: types.Type) -> tuple[types.Type, types.Type]:
     """Return the types that the priority and the task of a push are passed in; `word` is the method that is called."""
     task = types.none if isinstance(task, types.Omitted) else task
-    if not isinstance(task, types.NoneType):
-        _number_of(word, worker, task)
+    number_of_kind(word, worker, types.none if isinstance(task, types.NoneType) else task)
     if isinstance(priority, (types.NoneType, types.Omitted)):
         return types.none, task
     if not worker.buckets:
@@ -51,13 +51,15 @@ def push_item(worker: WorkerType | ReceiverType, item: types.Type) -> tuple[type
     return types.none, types.unliteral(item) if worker.checked else worker.item
 
 
-def _number_of(word: str, worker: WorkerType, task: types.Type) -> int:
-    """Return the number of the kind that a push names."""
+def number_of_kind(word: str, worker: WorkerType, task: types.Type) -> int:
+    """Return the number of the kind that a push names; 0 of none, or where items have no kinds."""
+    if task == types.none:
+        return 0
     if not isinstance(task, TaskType):
         refuse(f"{word} takes a task made with @atos.task as task=, not {task}")
     if task.task not in worker.kinds:
         refuse(f"{word} names task {task.task!r}, but the tasks of this launch are {', '.join(worker.kinds)}")
-    return worker.kinds.index(task.task)
+    return worker.kinds.index(task.task) if worker.with_kind else 0
 
 
 def type_push(worker: WorkerType, args: Any, kws: Any) -> Any:
@@ -96,20 +98,34 @@ def type_push_min(worker: WorkerType, args: Any, kws: Any) -> Any:
 @lower_builtin("atos.worker.push", WorkerType, types.Any, types.Any, types.Any)
 def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     (worker_type, pushed_type, priority_type, task), (worker, pushed, priority, _) = sig.args, args
-    items_type = ItemLayout(worker_type.item, worker_type.with_kind)
-    kind = _number_of("worker.push", worker_type, task) if task != types.none and worker_type.with_kind else 0
+    items = ItemLayout(worker_type.item, worker_type.with_kind)
+    kind = number_of_kind("worker.push", worker_type, task)
+    if priority_type == types.none:
+        priority = ir.Constant(ir.DoubleType(), 0)
 
     def store_in(slot: ir.Value) -> None:
-        store_item(context, builder, items_type, slot, pushed_type, pushed, kind)
+        store_item(context, builder, items, slot, pushed_type, pushed, kind)
 
+    push(context, builder, worker_type, worker, store_in, priority)
+    return context.get_dummy_value()
+
+
+def push(
+    context: Any,
+    builder: ir.IRBuilder,
+    worker_type: WorkerType,
+    worker: ir.Value,
+    store_in: Callable[[ir.Value], None],
+    priority: ir.Value,
+) -> None:
+    """Push what a function stores where a pointer leads; the priority counts in queues with buckets."""
+    items = ItemLayout(worker_type.item, worker_type.with_kind)
     if worker_type.buckets:
-        if priority_type == types.none:
-            priority = ir.Constant(ir.DoubleType(), 0)
-        slot = item_slot(builder, items_type)
+        slot = item_slot(builder, items)
         store_in(slot)
         _push_with_priority(context, builder, worker, slot, priority)
     elif on_cuda(context):
-        slot = item_slot(builder, items_type)
+        slot = item_slot(builder, items)
         store_in(slot)
         call_core(builder, ir.VoidType(), "atos_push", [worker, slot])
     else:
@@ -119,9 +135,8 @@ def lower_push(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
             call_cpu_field(builder, worker, "flush")
         position = builder.load(count)
         buffer = builder.load(cpu_field(builder, worker, "buffer"))
-        store_in(builder.gep(buffer, [builder.mul(position, ir.Constant(I64, items_type.stride))]))
+        store_in(builder.gep(buffer, [builder.mul(position, ir.Constant(I64, items.stride))]))
         builder.store(builder.add(position, ir.Constant(I64, 1)), count)
-    return context.get_dummy_value()
 
 
 @lower_builtin("atos.worker.push_min", WorkerType, TaskArray, types.Integer, types.Any, types.Any, types.Any)

@@ -14,6 +14,7 @@ from numba.extending import lower_builtin, lower_getattr
 from ...core.library import lib
 from .core_calls import call_core, call_cpu_field, cpu_field
 from .lower_arrive import type_arrive
+from .lower_joins import type_arrive_at, type_open, type_take, type_then
 from .lower_checks import as_count, cast, leave
 from .lower_push import type_push, type_push_min
 from .lower_scratch import scratch
@@ -138,6 +139,7 @@ def _push_template(name: str, typing: Callable[[WorkerType, Any, Any], Any]) -> 
 
     class Push(AbstractTemplate):
         key = f"atos.worker.{name}"
+        prefer_literal = name == "open"
 
         def generic(self, args: Any, kws: Any) -> Any:
             return typing(self.this, args, kws)
@@ -149,10 +151,14 @@ _TEMPLATES = {
     "push": _push_template("push", type_push),
     "push_min": _push_template("push_min", type_push_min),
     "arrive": _push_template("arrive", type_arrive),
+    "open": _push_template("open", type_open),
+    "then": _push_template("then", type_then),
+    "arrive_at": _push_template("arrive_at", type_arrive_at),
+    "take": _push_template("take", type_take),
     **{name: method_template("worker", name, typing) for name, typing in _METHODS.items()},
 }
 _NUMBERS = ("rank", "size", "index", "count", "round", "mode", "pending")
-_IN_NESTED_TASKS = ("push", "push_min", "arrive", "stop", "round", "mode", "scratch")
+_IN_NESTED_TASKS = ("push", "push_min", "arrive", "open", "then", "arrive_at", "take", "stop", "round", "mode", "scratch")
 
 
 @infer_getattr
@@ -174,7 +180,7 @@ class WorkerAttributes(AttributeTemplate):
         if worker.nested and name not in _IN_NESTED_TASKS:
             refuse(
                 f"worker.{name} is for flat tasks: the iterations of a nested task are spread over the threads of the worker,"
-                " so it offers push, push_min, arrive, stop, round, mode, scratch(dtype, n) and, with"
+                " so it offers push, push_min, arrive, then, arrive_at, take, stop, round, mode, scratch(dtype, n) and, with"
                 " @atos.task(workload=..., group=k), group"
             )
         return types.BoundFunction(_TEMPLATES[name], worker) if name in _TEMPLATES else types.int64

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Protocol
@@ -39,8 +39,10 @@ from . import lower_worker as _worker  # noqa: F401
 from . import python_functions as _python_functions  # noqa: F401
 from .error_messages import failure, translated
 from .find_counters import find_counters
+from .join_records import beginning
 from .introspect import first_return, plain_function
 from .lower_checks import arrivals
+from .lower_joins import is_joins
 from .specialize import RefusedError, Specializer
 from .types import ItemLayout, WorkerType, is_over_hosts, item_type, numba_type
 
@@ -71,6 +73,7 @@ class Part:
     body: Any
     worker: WorkerType
     values: tuple[types.Type, ...]
+    begins: tuple[tuple[Any, int], ...] = ()  # what is asked before the body begins, and which argument it takes
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,12 @@ class Program:
     flat_worker: WorkerType
     items: ItemLayout
     arguments: tuple[types.Type, ...]
+
+    @property
+    def compiled(self) -> list[Any]:
+        """All that Numba has compiled for entry points to call."""
+        of_parts = [each for part in self.parts for each in (part.workload, part.body, *(begin for begin, _ in part.begins))]
+        return [each for each in (*of_parts, self.idle, self.each_round) if each is not None]
 
     @property
     def value_words(self) -> int:
@@ -156,6 +165,14 @@ def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> 
     round_worker = WorkerType(items.item, False, checked, between_rounds=True, **of_launch)
     argument_list = [(f"argument {number}", kind) for number, kind in enumerate(args, start=1)]
 
+    def prepare_begin(task: Task) -> Iterator[tuple[Any, int]]:
+        """Compile what makes sure, before a flat task begins, that it can open joins."""
+        for number, kind in enumerate(args if task.opens and not task.nested else ()):
+            if is_joins(kind):
+                begin = Specializer(target.dispatcher, target.is_known)(beginning(task))
+                with translated(task.name, begin, described):
+                    yield target.compile(begin, (flat_worker, items.value, kind)), number
+
     def prepare_task(task: Task) -> Part:
         workload: Any = None
         taken = 0
@@ -176,10 +193,14 @@ def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> 
             function = plain_function(task.body)
             assert function is not None
             checks.arrays[task.name] = array_names(_argument_names(function, 2 + len(inner), len(kinds)), kinds)
-        return Part(task, workload, taken, body, worker, values)
+        return Part(task, workload, taken, body, worker, values, tuple(prepare_begin(task)))
 
     parts = [prepare_task(task) for task in tasks]
     compiled_idle = compiled_round = None
+    if any(map(is_joins, args)) and (idle or each_round):
+        function = plain_function(idle or each_round)
+        assert function is not None
+        raise failure(tasks[0].name, function, described, "a launch with joins has no idle function, and none between rounds")
     if idle is not None:
         compiled_idle = compile_procedure(tasks[0], idle, "idle function", [("worker", flat_worker), *argument_list])
     if each_round is not None:

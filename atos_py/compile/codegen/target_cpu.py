@@ -182,8 +182,7 @@ def _lower(spec: ProgramSpec, checks: Checks | None) -> LoweredTask:
     for role, compiled in others.items():
         add_function(target, module, f"{name}_{role}", compiled, program)
     library.add_ir_module(module)
-    functions = [each for part in program.parts for each in (part.workload, part.body) if each is not None]
-    for compiled in (*functions, *others.values()):
+    for compiled in program.compiled:
         library.add_linking_library(compiled.library)
     return LoweredTask(name, tuple(others), library)
 

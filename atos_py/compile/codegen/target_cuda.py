@@ -94,9 +94,8 @@ def compile_cuda(spec: ProgramSpec, cc: tuple[int, int]) -> CudaCode:
 
 def _compile(spec: ProgramSpec, target: CudaTarget, cc: tuple[int, int], checks: Checks | None) -> CudaCode:
     program = prepare(target, spec, checks)
-    functions = [each for part in program.parts for each in (part.workload, part.body)] + [program.idle, program.each_round]
     # Numba's modules by identity, since functions share helpers.
-    modules = {id(module): module for each in functions if each is not None for module in each.library.modules}
+    modules = {id(module): module for each in program.compiled for module in each.library.modules}
     texts = [str(module) for module in modules.values()]
     uses_rounds = asks_for_round(texts)
     of_launch = {"has_inbox": spec.inbox, "has_peers": spec.peers, "has_counters": spec.counters}

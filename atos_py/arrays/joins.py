@@ -1,0 +1,389 @@
+"""Joins: records on a device that count what a task waits for, and combine the values that arrive."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ..core.devices import Device
+from ..core.devices import device as device_of
+from ..errors import InvalidArgumentError, JoinsFullError, LaunchConfigError, TaskError, UnsupportedTypeError
+from ..support.host_memory import host_memory_for
+from ..support.validation import as_dtype, check_int
+from .array import Array, zeros
+from .pool import Pool
+
+__all__ = [
+    "BLOCK",
+    "CODES",
+    "COUNT",
+    "GENERATIONS",
+    "HANDLE_CODE",
+    "HANDLE_GENERATION",
+    "HEAD",
+    "INDEX",
+    "INFO",
+    "INFO_CODE",
+    "INFO_GENERATION",
+    "IS_OPEN",
+    "LINK",
+    "LISTS",
+    "MISSING",
+    "NEGATES",
+    "NEXT",
+    "PUSHES",
+    "TAG",
+    "Joins",
+    "JoinsParts",
+    "WaitingJoins",
+    "combine_of",
+    "identity",
+]
+
+# The words of a record: arrivals that are missing; the parent's handle or, of a free record, the next one in its block; what
+# it is (below); the priority of its item or, of the first record of a free block, the next block.
+MISSING, LINK, INFO, NEXT = range(4)
+# What a record is, in its word INFO: open, ended by a push, with a value that is negated for the parent; how it combines; and
+# above that its generation, which is another one each time that it is opened.
+IS_OPEN, PUSHES, NEGATES = 1, 2, 4
+INFO_CODE, INFO_GENERATION = 3, 5  # bits below
+# A handle: the record's index and 1 in 32 bits, how it combines in 2, and its generation in 29. 0 is the root.
+INDEX, HANDLE_CODE, HANDLE_GENERATION = 0xFFFF_FFFF, 32, 34
+GENERATIONS = 2**29 - 1
+TAG = 1 << 32  # added to the head of a list of free blocks whenever a block is taken from it
+CODES = {None: 0, "sum": 1, "min": 2, "max": 3}
+BLOCK = 8  # free records that come and go together
+LISTS = 1024  # of free blocks
+HEAD, COUNT = range(2)  # of a thread's own free records: the first one and 1, and how many
+
+_DTYPES = (np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float32), np.dtype(np.float64))
+_ITEM_WORDS = 4
+_THREADS_OF_SM = 2048
+_CPU_WORKERS = 4096
+_MOST = 2**32 - 2
+
+
+class JoinsParts(NamedTuple):
+    """The memory of joins, as tasks use it.
+
+    `records` is a pool, whose elements have four words, a value, and the item that is pushed at the end. `own` has a row for
+    each thread, with its free records, and `free` the heads of lists of blocks that are nobody's. `root` has the value of the root.
+    """
+
+    records: Any
+    own: Array
+    free: Array
+    root: Array
+
+
+class _PartsNone(JoinsParts):
+    __slots__ = ()
+
+
+class _PartsSum(JoinsParts):
+    __slots__ = ()
+
+
+class _PartsMin(JoinsParts):
+    __slots__ = ()
+
+
+class _PartsMax(JoinsParts):
+    __slots__ = ()
+
+
+_CLASSES: dict[str | None, type[JoinsParts]] = {None: _PartsNone, "sum": _PartsSum, "min": _PartsMin, "max": _PartsMax}
+
+
+def combine_of(parts: type) -> str | None:
+    """Return how joins whose parts are of this class combine values."""
+    return next(combine for combine, cls in _CLASSES.items() if cls is parts)
+
+
+class WaitingJoins(NamedTuple):
+    """Joins that wait, an element of each array for a join.
+
+    Attributes
+    ----------
+    handle : numpy.ndarray
+        Their handles, int64.
+    missing : numpy.ndarray
+        How many arrivals they lack, int64.
+    parent : numpy.ndarray
+        The handles at which they will arrive, int64; 0 is the root.
+    """
+
+    handle: NDArray[np.int64]
+    missing: NDArray[np.int64]
+    parent: NDArray[np.int64]
+
+
+class _Records(Pool):
+    """The records of joins, of which a launch that has too few says so."""
+
+    __slots__ = ()
+
+    def _check_full(self, what: str) -> None:
+        counter, refused = self._parts.counters[:].tolist()
+        if refused == _NONE_FAILED:
+            return
+        self._set_used(min(counter, refused))
+        raise JoinsFullError(
+            f"{what.replace('the pool', 'the joins', 1)} were full: there are {self.max_capacity:,} records, and tasks had no"
+            " more to open; make them with a larger max_capacity=, or none",
+            capacity=self.max_capacity,
+        )
+
+
+_NONE_FAILED = 2**63 - 1  # as in Pool
+
+
+class Joins:
+    """Records that tasks open to wait for other tasks, whose values they combine: fork and join without a stack.
+
+    ``j = worker.open(joins, 2, parent=up)``, in a task, opens a join of two arrivals; tasks that are given its handle, in
+    items that are pushed, arrive by ``worker.arrive_at(joins, j, value)``. The last one to arrive closes the join and arrives
+    at its parent with the combined value, and so on up to the root, whose handle is 0 and whose value is `result`.
+
+    Parameters
+    ----------
+    capacity : int
+        Joins for which there is memory from the beginning.
+    dtype : {int64, int32, float32, float64}
+        Of the values.
+    combine : {'sum', 'min', 'max', None}
+        How values that arrive are combined, unless `Worker.open` says otherwise; with None there are no values.
+    max_capacity : int, optional
+        Joins that can be open at once: as many as half of the free memory has space for unless given. Memory comes as they
+        are opened.
+    device : Device or str, optional
+        Where they are; the best device there is unless given.
+
+    Attributes
+    ----------
+    dtype : numpy.dtype
+    combine : str or None
+    device : Device
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `capacity` is not at least 1, `max_capacity` is less, or `combine` is something else.
+    UnsupportedTypeError
+        If values cannot be of `dtype`.
+
+    Notes
+    -----
+    A launch ends when nothing is left to run, whether or not joins are open. A thread keeps the free records of up to 16 joins
+    for itself, for which there is room beside `max_capacity`. Joins belong to one launch at a time.
+
+    Examples
+    --------
+    >>> fib = np.dtype([("n", np.int64), ("up", np.int64)])
+    >>> @atos.task
+    ... def fibonacci(worker, item, joins):
+    ...     if item.n < 2:
+    ...         worker.arrive_at(joins, item.up, item.n)
+    ...     else:
+    ...         j = worker.open(joins, 2, parent=item.up)
+    ...         worker.push((item.n - 1, j))
+    ...         worker.push((item.n - 2, j))
+    >>> joins, queue = atos.Joins(1000), atos.Queue(1000, dtype=fib)
+    >>> queue.push([(20, 0)])
+    >>> print(queue.launch_thread(fibonacci, joins).tasks_run, joins.result)
+    21891 6765
+    """
+
+    __slots__ = ("__weakref__", "_lock", "_parts", "_records", "combine", "device", "dtype")
+
+    @host_memory_for("atos.Joins")
+    def __init__(
+        self,
+        capacity: int,
+        dtype: DTypeLike = np.int64,
+        *,
+        combine: str | None = "sum",
+        max_capacity: int | None = None,
+        device: Device | str | None = None,
+    ) -> None:
+        self.dtype = as_dtype(dtype)
+        if self.dtype not in _DTYPES:
+            raise UnsupportedTypeError(f"values of joins are of {', '.join(map(str, _DTYPES))} (got {self.dtype})")
+        if not (combine is None or isinstance(combine, str)) or combine not in CODES:
+            raise InvalidArgumentError(f"combine must be 'sum', 'min', 'max' or None (got {combine!r})")
+        least = check_int("capacity", capacity, 1, _MOST)
+        most = None if max_capacity is None else check_int("max_capacity", max_capacity, least, _MOST)
+        self.combine, self.device = combine, device_of(device)
+        threads = self.device.processors * _THREADS_OF_SM if self.device.kind == "cuda" else _CPU_WORKERS
+        spare = 2 * BLOCK * threads
+        words = [("words", np.int64, 4), ("value", self.dtype), ("item", np.int64, _ITEM_WORDS)]
+        most = None if most is None else min(most + spare, _MOST)
+        self._records = _Records(words, least, max_capacity=most, device=self.device)
+        own = zeros((threads, 2), dtype=np.int64, device=self.device)
+        free = zeros(LISTS, dtype=np.int64, device=self.device)
+        root = zeros(1, dtype=self.dtype, device=self.device)
+        self._lock = Lock()  # held by a launch that runs
+        self._parts = _CLASSES[combine](self._records, own, free, root)
+        self._set_root()
+
+    def _set_root(self) -> None:
+        self._parts.root[0] = identity(self.dtype, self.combine)
+
+    @property
+    def result(self) -> Any:
+        """What has arrived at the root, combined.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the joins have no values, since they were made with ``combine=None``.
+        """
+        if self.combine is None:
+            raise InvalidArgumentError("the joins have no values: they were made with combine=None")
+        return self._parts.root[0]
+
+    @property
+    def pending(self) -> int:
+        """How many joins are open."""
+        return int(np.count_nonzero(self._words()[:, INFO] & IS_OPEN))
+
+    def _words(self) -> NDArray[np.int64]:
+        """Return the words of all records that were ever used."""
+        found: NDArray[np.int64] = self._records.words.to_numpy()
+        return found
+
+    @host_memory_for("Joins.waiting")
+    def waiting(self) -> WaitingJoins:
+        """Return the joins that are open, which after a launch wait for arrivals that did not come.
+
+        Examples
+        --------
+        >>> joins = atos.Joins(10)
+        >>> j = joins.open(2)
+        >>> print(joins.pending, joins.waiting().missing)
+        1 [2]
+        """
+        words = self._words()
+        found = np.flatnonzero(words[:, INFO] & IS_OPEN)
+        rows = words[found]
+        pushes = rows[:, INFO] & PUSHES != 0
+        return WaitingJoins(_handles(found, rows[:, INFO]), rows[:, MISSING].copy(), np.where(pushes, 0, rows[:, LINK]))
+
+    @host_memory_for("Joins.open")
+    def open(self, count: int, *, n: int | None = None) -> Any:
+        """Open joins from the host, between launches, that arrive at the root.
+
+        Parameters
+        ----------
+        count : int
+            Arrivals for which each of them waits, at least 1.
+        n : int, optional
+            How many joins; one unless given.
+
+        Returns
+        -------
+        int or numpy.ndarray
+            The handle, or `n` of them, int64.
+
+        Raises
+        ------
+        JoinsFullError
+            If there is no room for them.
+
+        Examples
+        --------
+        >>> @atos.task
+        ... def arrive(worker, v, joins, handles):
+        ...     worker.arrive_at(joins, handles[v % 2], v)
+        >>> joins, queue = atos.Joins(10, combine="max"), atos.Queue(10)
+        >>> handles = atos.asarray(joins.open(2, n=2))
+        >>> queue.push([1, 2, 3, 4])
+        >>> print(queue.launch_thread(arrive, joins, handles).tasks_run, joins.result, joins.pending)
+        4 4 0
+        """
+        missing = check_int("count", count, 1, 2**62)
+        number = 1 if n is None else check_int("n", n, 0, _MOST)
+        used = len(self._records)
+        if used + number > self._records.max_capacity:
+            raise JoinsFullError(
+                f"there are records for {self._records.max_capacity:,} joins, of which {used:,} are in use; {number:,} more do"
+                " not fit: make the joins with a larger max_capacity=",
+                capacity=self._records.max_capacity,
+            )
+        first = self._records.take(number)
+        infos = np.full(number, 1 << INFO_GENERATION | CODES[self.combine] << INFO_CODE | IS_OPEN, np.int64)
+        words = np.zeros((number, 4), np.int64)
+        words[:, MISSING], words[:, INFO] = missing, infos
+        if number:
+            arrays = self._records._parts.arrays
+            arrays["words"][first : first + number] = words
+            arrays["value"][first : first + number] = identity(self.dtype, self.combine)
+        handles = _handles(np.arange(first, first + number), infos)
+        return int(handles[0]) if n is None else handles
+
+    def reset(self) -> None:
+        """Forget all joins, and what has arrived at the root, between launches.
+
+        Examples
+        --------
+        >>> joins = atos.Joins(10)
+        >>> j = joins.open(2)
+        >>> joins.reset()
+        >>> print(joins.pending, joins.result)
+        0 0
+        """
+        self._records.clear()
+        self._parts.own[...] = 0
+        self._parts.free[...] = 0
+        self._set_root()
+
+    def _check_threads(self, number: int) -> None:
+        """Raise an error if a launch may have more threads than have records of their own."""
+        rows = self._parts.own.shape[0]
+        if number > rows:
+            raise LaunchConfigError(f"a launch with joins has at most {rows:,} threads on {self.device} (got {number:,})")
+
+    def _check_closed(self, task: Any, position: int) -> None:
+        """Raise an error if joins are open after a launch that has ended by itself."""
+        found = self.waiting()
+        if len(found.handle):
+            shown = ", ".join(f"{handle} lacks {lack:,}" for handle, lack in zip(found.handle[:5], found.missing[:5], strict=True))
+            code = task.body.__code__
+            raise TaskError(
+                f"{len(found.handle):,} of the joins in argument {position} of {task.name} are open after the launch:"
+                f" {shown}{', ...' if len(found.handle) > 5 else ''}; joins.waiting() has them all",
+                task=task.name,
+                kind="join",
+                function=code.co_name,
+                filename=code.co_filename,
+                line=code.co_firstlineno,
+                item=None,
+                index=None,
+                bound=None,
+                lost=0,
+            )
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedTypeError("joins are neither copied nor pickled: tasks hold handles of their records; make others")
+
+    def __repr__(self) -> str:
+        return f"<atos joins of {self.dtype}, combine={self.combine!r}, on {self.device}>"
+
+
+def identity(dtype: np.dtype[Any], combine: str | None) -> Any:
+    """Return the value that changes nothing when it is combined with others."""
+    if combine not in ("min", "max"):
+        return dtype.type(0)
+    if dtype.kind == "f":
+        return dtype.type(np.inf if combine == "min" else -np.inf)
+    limits = np.iinfo(dtype)
+    return dtype.type(limits.max if combine == "min" else limits.min)
+
+
+def _handles(index: NDArray[np.int64], info: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the handles of records, from their indices and what they are."""
+    code = info >> INFO_CODE & 3
+    return (info >> INFO_GENERATION) << HANDLE_GENERATION | code << HANDLE_CODE | (index + 1)
