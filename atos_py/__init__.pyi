@@ -95,8 +95,8 @@ from .compile.packing import unpack as unpack
 from .compile.random_numbers import random as random
 from .compile.random_numbers import random_bits as random_bits
 from .compile.task import Task as Task
-from .compile.task import Worker as Worker
 from .compile.task import task as task
+from .compile.worker import Worker as Worker
 from .core.devices import Device as Device
 from .core.devices import device as device
 from .core.devices import devices as devices

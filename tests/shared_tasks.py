@@ -219,3 +219,18 @@ def double_of(worker, v, source, target):
 def copy_element(worker, v, source, target):
     if worker.rank == 0:
         target[v] = source[v] + 1
+
+
+#: A call of `fibonacci`: its number, and the join that waits for it.
+CALL = np.dtype([("n", np.int64), ("up", np.int64)])
+
+
+@atos.task
+def fibonacci(worker, item, joins):
+    if worker.rank == 0:
+        if item.n < 2:
+            worker.arrive_at(joins, item.up, item.n)
+        else:
+            j = worker.open(joins, 2, parent=item.up)
+            worker.push((item.n - 1, j))
+            worker.push((item.n - 2, j))

@@ -70,7 +70,8 @@ class JoinsParts(NamedTuple):
     """The memory of joins, as tasks use it.
 
     `records` is a pool, whose elements have four words, a value, and the item that is pushed at the end. `own` has a row for
-    each thread, with its free records, and `free` the heads of lists of blocks that are nobody's. `root` has the value of the root.
+    each thread, with its free records. `free` has the heads of lists of free blocks, and how many joins found no record within
+    a task. `root` has the value of the root.
     """
 
     records: Any
@@ -103,6 +104,14 @@ def combine_of(parts: type) -> str | None:
     return next(combine for combine, cls in _CLASSES.items() if cls is parts)
 
 
+class ArrayForm(NamedTuple):
+    """What an array of a checkpoint is."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    readonly: bool = False
+
+
 class WaitingJoins(NamedTuple):
     """Joins that wait, an element of each array for a join.
 
@@ -124,16 +133,21 @@ class WaitingJoins(NamedTuple):
 class _Records(Pool):
     """The records of joins, of which a launch that has too few says so."""
 
-    __slots__ = ()
+    __slots__ = ("free",)
+
+    free: Array
 
     def _check_full(self, what: str) -> None:
         counter, refused = self._parts.counters[:].tolist()
         if refused == _NONE_FAILED:
             return
         self._set_used(min(counter, refused))
+        undeclared = int(self.free[LISTS])
+        self.free[LISTS] = 0
+        lost = f"; {undeclared:,} found none within a task, which opens more than its opens= says: their arrivals are lost"
         raise JoinsFullError(
-            f"{what.replace('the pool', 'the joins', 1)} were full: there are {self.max_capacity:,} records, and tasks had no"
-            " more to open; make them with a larger max_capacity=, or none",
+            f"{what.replace('the pool', 'the joins', 1)} were full: there are records for {self.max_capacity:,}"
+            f"{lost if undeclared else ''}; make them with a larger max_capacity=, or none",
             capacity=self.max_capacity,
         )
 
@@ -223,7 +237,7 @@ class Joins:
         most = None if most is None else min(most + spare, _MOST)
         self._records = _Records(words, least, max_capacity=most, device=self.device)
         own = zeros((threads, 2), dtype=np.int64, device=self.device)
-        free = zeros(LISTS, dtype=np.int64, device=self.device)
+        free = self._records.free = zeros(LISTS + 1, dtype=np.int64, device=self.device)
         root = zeros(1, dtype=self.dtype, device=self.device)
         self._lock = Lock()  # held by a launch that runs
         self._parts = _CLASSES[combine](self._records, own, free, root)
@@ -306,14 +320,7 @@ class Joins:
         """
         missing = check_int("count", count, 1, 2**62)
         number = 1 if n is None else check_int("n", n, 0, _MOST)
-        used = len(self._records)
-        if used + number > self._records.max_capacity:
-            raise JoinsFullError(
-                f"there are records for {self._records.max_capacity:,} joins, of which {used:,} are in use; {number:,} more do"
-                " not fit: make the joins with a larger max_capacity=",
-                capacity=self._records.max_capacity,
-            )
-        first = self._records.take(number)
+        first = self._take(number)
         infos = np.full(number, 1 << INFO_GENERATION | CODES[self.combine] << INFO_CODE | IS_OPEN, np.int64)
         words = np.zeros((number, 4), np.int64)
         words[:, MISSING], words[:, INFO] = missing, infos
@@ -335,10 +342,58 @@ class Joins:
         >>> print(joins.pending, joins.result)
         0 0
         """
-        self._records.clear()
+        self._make_room("", 0)
+        self._set_root()
+
+    def _saved(self, name: str) -> dict[str, Array]:
+        """Return the arrays that a checkpoint has of the joins, by their names in it."""
+        fields = {field: getattr(self._records, field) for field in self._records._parts.arrays}
+        return dict(zip(self._forms(name, len(self._records)), [*fields.values(), self._parts.root], strict=True))
+
+    def _forms(self, name: str, used: int) -> dict[str, ArrayForm]:
+        """Return the dtypes and shapes of these arrays where so many records are in use."""
+        arrays = self._records._parts.arrays
+        forms = {f"{name}.{field}": ArrayForm(each.dtype, (used, *each.shape[1:])) for field, each in arrays.items()}
+        return {**forms, f"{name}.{self.combine or 'none'}": ArrayForm(self.dtype, (1,))}
+
+    def _make_room(self, name: str, used: int) -> dict[str, Array]:
+        """Return arrays to be filled with those of a checkpoint, in place of all that the joins have."""
         self._parts.own[...] = 0
         self._parts.free[...] = 0
-        self._set_root()
+        self._records.clear()
+        self._take(used)
+        return self._saved(name)
+
+    def _find_free(self) -> None:
+        """Put the records that are not open on the lists of free blocks, after the records have been filled."""
+        words = self._words()
+        free = np.flatnonzero(words[:, INFO] & IS_OPEN == 0)
+        links = np.append(free[1:] + 1, 0)
+        blocks, heads = np.arange(0, len(free) - BLOCK + 1, BLOCK), np.zeros(LISTS + 1, np.int64)
+        links[blocks + BLOCK - 1] = 0
+        words[free, LINK] = links
+        own = self._parts.own.to_numpy()
+        rest = len(blocks) * BLOCK
+        if rest < len(free):
+            own[0] = free[rest] + 1, len(free) - rest
+        firsts, numbers = free[blocks] + 1, np.arange(len(blocks))
+        words[firsts - 1, NEXT] = np.where(numbers < LISTS, 0, firsts[np.maximum(numbers - LISTS, 0)])
+        last = numbers[-LISTS:]
+        heads[last % LISTS] = firsts[last]
+        if len(words):
+            self._records._parts.arrays["words"][: len(words)] = words
+        self._parts.free[...], self._parts.own[...] = heads, own
+
+    def _take(self, number: int) -> int:
+        """Return the first of so many records, of which none was used before."""
+        used, most = len(self._records), self._records.max_capacity
+        if used + number > most:
+            raise JoinsFullError(
+                f"there are records for {most:,} joins, {used:,} of them in use; {number:,} more do not fit: make joins with a"
+                " larger max_capacity=",
+                capacity=most,
+            )
+        return self._records.take(number)
 
     def _check_threads(self, number: int) -> None:
         """Raise an error if a launch may have more threads than have records of their own."""
@@ -350,7 +405,9 @@ class Joins:
         """Raise an error if joins are open after a launch that has ended by itself."""
         found = self.waiting()
         if len(found.handle):
-            shown = ", ".join(f"{handle} lacks {lack:,}" for handle, lack in zip(found.handle[:5], found.missing[:5], strict=True))
+            shown = ", ".join(
+                f"{handle} lacks {lack:,}" for handle, lack in zip(found.handle[:5], found.missing[:5], strict=True)
+            )
             code = task.body.__code__
             raise TaskError(
                 f"{len(found.handle):,} of the joins in argument {position} of {task.name} are open after the launch:"

@@ -39,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray
+from ..arrays.joins import ArrayForm, Joins
 from ..arrays.partitioned import PartitionedArray
 from ..compile.codegen import ITEM_BYTES
 from ..core.library import lib
@@ -135,7 +136,9 @@ def save(
 ) -> None:
     """Write a queue, which `read` returns, and arrays to a file; see `Queue.save`. All processes of a group call this."""
     with whole(group), host_memory_for("Queue.save"):
-        path, wrapped = as_path(path), {name: _wrap_array(name, value) for name, value in arrays.items()}
+        path, wrapped = as_path(path), {}
+        for name, value in arrays.items():
+            wrapped |= value._saved(name) if isinstance(value, Joins) else {name: _wrap_array(name, value)}
         if group is not None:
             group.agree(f"a checkpoint to be written to {str(path)!r}, with arrays {sorted(wrapped)}")
             snapshot = read()
@@ -248,13 +251,16 @@ def load(
     All processes of a group call this.
     """
     with whole(group), host_memory_for("Queue.load"), contextlib.ExitStack() as opened:
-        path, targets = as_path(path), {name: _wrap_array(name, value) for name, value in arrays.items()}
+        path, joins = as_path(path), {name: value for name, value in arrays.items() if isinstance(value, Joins)}
+        targets = {name: _wrap_array(name, value) for name, value in arrays.items() if name not in joins}
         if group is not None:
             group.agree(f"a checkpoint to be read from {str(path)!r}, with arrays {sorted(targets)}")
         with all_succeed(group), _reading(path):
             file = opened.enter_context(open_regular(path, "checkpoint"))
             header = _read_header(path, file)
-            _check_targets(header, targets)
+            used = {name: header.arrays.get(f"{name}.words", (None, (0,)))[1][0] for name in joins}
+            forms = {each: form for name, value in joins.items() for each, form in value._forms(name, used[name]).items()}
+            _check_targets(header, {**targets, **forms})
         if group is not None:
             group.agree(f"a checkpoint whose checksum is {header.checksum.hex()}")
         try:
@@ -264,8 +270,12 @@ def load(
         with all_succeed(group), _reading(path):
             saved = _read_queue(path, file, header)
         restore(queue, saved)
+        for name, value in joins.items():
+            targets |= value._make_room(name, used[name])
         with all_succeed(group), _reading(path):  # nobody goes on while another still fills what both have
             _fill(path, file, header, targets)
+        for value in joins.values():
+            value._find_free()
         return queue
 
 
@@ -390,7 +400,7 @@ def _parse_count(value: Any) -> int:
     return value
 
 
-def _check_targets(header: _Header, targets: Mapping[str, Array | PartitionedArray]) -> None:
+def _check_targets(header: _Header, targets: Mapping[str, Array | PartitionedArray | ArrayForm]) -> None:
     if set(targets) != set(header.arrays):
         held, given = (", ".join(sorted(names)) or "none" for names in (header.arrays, targets))
         raise InvalidArgumentError(f"the checkpoint holds these arrays: {held}; pass one to be filled for each (got {given})")

@@ -247,7 +247,8 @@ class Arguments:
                 for lock in held:
                     lock.release()
                 raise LaunchConfigError(
-                    f"the joins in argument {position} of {task} are used by a launch that runs; make others, or wait for its end"
+                    f"the joins in argument {position} of {task} are used by a launch that runs; make others, or wait for the"
+                    " end of that launch"
                 )
             held.append(joins._lock)
         return held

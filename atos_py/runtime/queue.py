@@ -344,8 +344,8 @@ class Queue(QueueLaunches, NotCopied):
             The file. It is replaced once the new one is whole and on disk, so that a process killed meanwhile leaves the old
             one.
         **arrays
-            Whatever tasks write: arrays on any device, each under a name of your choice. They and the items have to be of one
-            moment, so no other queue's launch may be writing to them; a launch on this queue is waited for.
+            Whatever tasks write: arrays on any device, and `Joins`, each under a name of your choice. They and the items have
+            to be of one moment, so no other queue's launch may be writing to them; a launch on this queue is waited for.
 
         Raises
         ------
@@ -395,7 +395,8 @@ class Queue(QueueLaunches, NotCopied):
             that was saved, of which there may have been one.
         **arrays
             A writable array to be filled for each one that was saved, under the same name, of the same shape and dtype, on any
-            device. Nothing is written before the whole file is checked. With several processes all of them call this, each
+            device; for joins, others of the same dtype and `combine`. Nothing is written before the whole file is checked. With
+            several processes all of them call this, each
             reads the file, and they go on when all arrays are filled.
 
         Raises

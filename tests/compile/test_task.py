@@ -11,7 +11,8 @@ import pytest
 
 import atos_py as atos
 from atos_py.compile.group import Group
-from atos_py.compile.task import Task, Worker, task
+from atos_py.compile.task import Task, task
+from atos_py.compile.worker import Worker
 from atos_py.errors import InvalidArgumentError, TaskCallError
 
 ATOMICS = [

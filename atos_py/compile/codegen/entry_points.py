@@ -56,12 +56,12 @@ class _Entry:
             values = [*values[:named], rest]
         return self.target.call(self.builder, compiled, values)
 
-    def run(self, part: Part, worker: ir.Value, item: ir.Value, inner: Sequence[ir.Value], arguments: Sequence[ir.Value]) -> None:
-        """Call the body of a task, if it may begin."""
+    def run(self, part: Part, given: Sequence[ir.Value], arguments: Sequence[ir.Value]) -> None:
+        """Call the body of a task, if it may begin, with the worker, the item and what else there is, and the arguments."""
         with contextlib.ExitStack() as stack:
             for begin, number in part.begins:
-                stack.enter_context(self.builder.if_then(self.call(begin, [worker, item, arguments[number]])))
-            self.call(part.body, [worker, item, *inner, *arguments])
+                stack.enter_context(self.builder.if_then(self.call(begin, [*given[:2], arguments[number]])))
+            self.call(part.body, [*given, *arguments])
 
     def plan(self, part: Part, item: ir.Value, arguments: Sequence[ir.Value]) -> list[ir.Value]:
         """Call a workload; return the length, as int64, and the values."""
@@ -78,7 +78,7 @@ def add_batch_loop(target: Target, module: ir.Module, symbol: str, part: Part, p
         _nested_loop(entry, part, program.items, (worker, batch, n), arguments)
     else:
         with cgutils.for_range(entry.builder, n) as loop:
-            entry.run(part, worker, entry.item(program.items, batch, loop.index), [], arguments)
+            entry.run(part, [worker, entry.item(program.items, batch, loop.index)], arguments)
     return_nothing(entry.builder)
 
 
@@ -106,7 +106,7 @@ def _nested_loop(
         with builder.if_then(builder.icmp_signed("<", place, n)):
             look_ahead(place)
         with cgutils.for_range(builder, length) as iterations:
-            entry.call(part.body, [worker, item, iterations.index, *values, *arguments])
+            entry.run(part, [worker, item, iterations.index, *values], arguments)
 
 
 def add_body(target: Target, module: ir.Module, symbol: str, part: Part, program: Program) -> None:
@@ -117,7 +117,7 @@ def add_body(target: Target, module: ir.Module, symbol: str, part: Part, program
     if part.task.nested:
         began(entry.builder, part.worker)
         inner = [i, *entry.unpack(part.values, values, constant=False)]
-    entry.run(part, worker, item, inner, entry.unpack(program.arguments, packed))
+    entry.run(part, [worker, item, *inner], entry.unpack(program.arguments, packed))
     ended(entry.builder, part.worker, worker, batch)
     return_nothing(entry.builder)
 

@@ -151,6 +151,7 @@ def open_record(worker, joins, count, parent, code, negates, first_value):
     """Return the handle of a record of the thread's own, which waits from now on; -1 if there is none."""
     own, thread, words = joins.own, thread_number(worker), joins.records.words
     if own[thread, COUNT] == 0 and not reserve(worker, joins, 1):
+        atomic_add(joins.free, LISTS, 1)
         return -1
     i = own[thread, HEAD] - 1
     own[thread, HEAD] = words[i, LINK]

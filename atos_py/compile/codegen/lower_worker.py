@@ -14,8 +14,8 @@ from numba.extending import lower_builtin, lower_getattr
 from ...core.library import lib
 from .core_calls import call_core, call_cpu_field, cpu_field
 from .lower_arrive import type_arrive
-from .lower_joins import type_arrive_at, type_open, type_take, type_then
 from .lower_checks import as_count, cast, leave
+from .lower_joins import type_arrive_at, type_open, type_take, type_then
 from .lower_push import type_push, type_push_min
 from .lower_scratch import scratch
 from .types import (

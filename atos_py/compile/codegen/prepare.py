@@ -39,8 +39,8 @@ from . import lower_worker as _worker  # noqa: F401
 from . import python_functions as _python_functions  # noqa: F401
 from .error_messages import failure, translated
 from .find_counters import find_counters
-from .join_records import beginning
 from .introspect import first_return, plain_function
+from .join_records import beginning
 from .lower_checks import arrivals
 from .lower_joins import is_joins
 from .specialize import RefusedError, Specializer
