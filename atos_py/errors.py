@@ -319,31 +319,6 @@ class QueueFullError(AtosError, MemoryError):
         self.lost = lost
 
 
-class JoinsFullError(AtosError, MemoryError):
-    """Tasks, or the host, opened more joins than there are records for.
-
-    A launch that meets it has ended in order: the joins that are open stay, and what is unfinished is in the queue.
-
-    Attributes
-    ----------
-    capacity : int
-        Joins that can be open at once, with those that threads keep for themselves.
-
-    Examples
-    --------
-    >>> joins = atos.Joins(1, max_capacity=1, device="cpu")
-    >>> try:
-    ...     joins.open(1, n=10**6)
-    ... except atos.JoinsFullError as error:
-    ...     print(error.capacity < 10**6, joins.pending)
-    True 0
-    """
-
-    def __init__(self, message: str, *, capacity: int) -> None:
-        super().__init__(message)
-        self.capacity = capacity
-
-
 class PoolFullError(AtosError, MemoryError):
     """Tasks, or the host, took more elements of a pool than it can have.
 
@@ -370,6 +345,17 @@ class PoolFullError(AtosError, MemoryError):
         super().__init__(message)
         self.capacity = capacity
         self.needed = needed
+
+
+class JoinsFullError(PoolFullError):
+    """Tasks, or the host, opened more joins than there are records for, which the attributes count.
+
+    Examples
+    --------
+    >>> atos.Joins(1, max_capacity=1, device="cpu").open(1, n=10**6)
+    Traceback (most recent call last):
+    atos_py.errors.JoinsFullError: ...
+    """
 
 
 class MissingFileError(AtosError, FileNotFoundError):

@@ -2,6 +2,7 @@
 =============
 
 This program has three recursive functions as tasks: Fibonacci numbers, mergesort, and the value of tic-tac-toe.
+``python examples/fork_join.py [N]``
 
 A task that calls itself twice opens a *join* of two arrivals and pushes two items, which hold its handle. The task of such an
 item arrives there with its value, or opens a join of its own below. The last one to arrive at a join takes the combined value
@@ -69,7 +70,7 @@ def sort(worker, part, data, spare, joins):
 def merge(worker, part, data, spare, joins):
     """Merge two sorted halves."""
     worker.take(joins, part.halves)  # ends the join
-    a, b, middle = np.int64(part.begin), (part.begin + part.end) // 2, (part.begin + part.end) // 2
+    a, b, middle = part.begin, (part.begin + part.end) // 2, (part.begin + part.end) // 2
     for k in range(part.begin, part.end):
         from_a = b == part.end or (a < middle and data[a] <= data[b])
         spare[k] = data[a] if from_a else data[b]
@@ -89,14 +90,14 @@ def sorted_by_tasks(numbers: np.ndarray) -> np.ndarray:
 
 
 # %%
-# Negamax: a board is worth the largest of what the other player's boards after each move are worth, negated. The rest of the
-# moves is skipped as soon as one answer makes a board so good that the other player will avoid it (alpha-beta, without deep cutoffs).
+# Negamax: what a board is worth is the largest negated worth of the boards after a move. The other moves are skipped as soon as
+# one move makes a board so good that the other player will avoid that board (alpha-beta without deep cutoffs).
 def has_won(board: int) -> bool:
     """Return whether a player has three squares in a row."""
+    won = False
     for line in LINES:
-        if board & line == line:
-            return True
-    return False
+        won = won or board & line == line
+    return won
 
 
 @atos.task

@@ -149,6 +149,7 @@ class _Records(Pool):
             f"{what.replace('the pool', 'the joins', 1)} were full: there are records for {self.max_capacity:,}"
             f"{lost if undeclared else ''}; make them with a larger max_capacity=, or none",
             capacity=self.max_capacity,
+            needed=counter,
         )
 
 
@@ -392,6 +393,7 @@ class Joins:
                 f"there are records for {most:,} joins, {used:,} of them in use; {number:,} more do not fit: make joins with a"
                 " larger max_capacity=",
                 capacity=most,
+                needed=used + number,
             )
         return self._records.take(number)
 

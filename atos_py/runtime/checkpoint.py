@@ -136,7 +136,8 @@ def save(
 ) -> None:
     """Write a queue, which `read` returns, and arrays to a file; see `Queue.save`. All processes of a group call this."""
     with whole(group), host_memory_for("Queue.save"):
-        path, wrapped = as_path(path), {}
+        path = as_path(path)
+        wrapped: dict[str, Array | PartitionedArray] = {}
         for name, value in arrays.items():
             wrapped |= value._saved(name) if isinstance(value, Joins) else {name: _wrap_array(name, value)}
         if group is not None:

@@ -97,6 +97,7 @@ COPIED: dict[type, Callable[[], Any]] = {
     atos.Pool: used_pool,
     atos.Task: lambda: keep,
     atos.Tuning: lambda: atos.Tuning({"fetch_size": 32}, 1.5, [{"fetch_size": 32}], 2.5, True),
+    atos.WaitingJoins: lambda: atos.Joins(3, device="cpu").waiting(),
     atos.WaitingCounters: lambda: atos.WaitingCounters("missing", 5, 1, np.array([3]), np.array([2])),
     Profile: lambda: Profile(1.0, 2.0),
     DynamicRows: lambda: edited().rows,
@@ -110,6 +111,7 @@ COPIED: dict[type, Callable[[], Any]] = {
 
 #: How to make an object of each class that is not copied, and what the reason says to do.
 REFUSED: dict[type, tuple[Callable[[], Any], str]] = {
+    atos.Joins: (lambda: atos.Joins(3, device="cpu"), "make others"),
     atos.LoweredArray: (lambda: atos.full(2, 1, partition=parts(), combine="min"), "to_numpy()"),
     atos.MirroredArray: (lambda: atos.full(2, 1, partition=parts(), placement="mirrored"), "to_numpy()"),
     atos.OwnedArray: (lambda: atos.full(2, 1, partition=parts(), placement="owned"), "to_numpy()"),
@@ -306,4 +308,4 @@ def test_a_task_of_a_script_is_pickled_by_cloudpickle_as_a_whole(monkeypatch):
     monkeypatch.setattr(sys.modules["__main__"], "mark", mark, raising=False)
     assert pickle.loads(pickle.dumps(mark)) is mark
     monkeypatch.setitem(sys.modules, "cloudpickle", sys)
-    assert mark.__reduce__() == (atos.Task, (mark.body, None, 1, None, None))
+    assert mark.__reduce__() == (atos.Task, (mark.body, None, 1, None, None, 1))

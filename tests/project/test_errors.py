@@ -14,8 +14,17 @@ ERRORS = [
         getattr(errors, name)("said")
         for name in errors.__all__
         if name
-        not in ("PoolFullError", "QueueFullError", "LaunchTimeoutError", "TaskError", "GraphFormatError", "CheckpointError")
+        not in (
+            "JoinsFullError",
+            "PoolFullError",
+            "QueueFullError",
+            "LaunchTimeoutError",
+            "TaskError",
+            "GraphFormatError",
+            "CheckpointError",
+        )
     ],
+    errors.JoinsFullError("said", capacity=3, needed=4),
     errors.PoolFullError("said", capacity=3, needed=4),
     errors.QueueFullError("said", capacity=3, pending=4, lost=0),
     errors.LaunchTimeoutError("said", pending=3, stuck=False),

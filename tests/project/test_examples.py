@@ -18,6 +18,7 @@ EXAMPLES = {
     "bfs": ["of 90,000 vertices reached", "verified"],
     "coloring": ["natural", "random", "degree", "tasks for each vertex", "persistent, barrier"],
     "knapsack": ["130 things: value 42,320, verified"],
+    "fork_join": ["Fibonacci number 25: 75,025, verified", "100,000 numbers sorted, verified", "tic-tac-toe: value 0, "],
     "isochrones": ["48% of the crossings within 15 minutes"],
     "mandelbrot": ["M steps instead of 60.0 M"],
     "mesh_refinement": ["602 triangles, angles from 0.", "angles from 30.", "verified"],
@@ -36,6 +37,7 @@ EXAMPLES = {
 
 WHOLE_PROGRAMS = {
     "barnes_hut",
+    "fork_join",
     "mesh_refinement",
     "survey_propagation",
 }  # several tasks with a verifier of their own; the others show one thing

@@ -152,6 +152,9 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
         name: (lambda _: None, lambda _, name=name: getattr(atos, name)(ARRAY))
         for name in ("nonzero", "cumsum", "sort", "argsort", "sum", "min", "max")
     },
+    "Joins": (lambda _: None, lambda _: atos.Joins(8, device=CPU)),
+    "Joins.open": (lambda _: atos.Joins(8, device=CPU), lambda made: made.open(2, n=3)),
+    "Joins.waiting": (lambda _: atos.Joins(8, device=CPU), lambda made: made.waiting()),
     "Pool": (lambda _: None, lambda _: atos.Pool(np.int32, 8, device=CPU)),
     "Pool.append": (lambda _: atos.Pool(np.int32, 8, device=CPU), lambda made: made.append([1, 2])),
     "Pool.take": (lambda _: atos.Pool(np.int32, 8, device=CPU), lambda made: made.take(2)),

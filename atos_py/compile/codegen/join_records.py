@@ -262,8 +262,11 @@ def _let_call(function: Any, result: types.Type) -> None:
         return context.compile_internal(builder, function, sig, args)
 
 
-for _function in (_take_block, _pop, _last_of_block):
-    _let_call(_function, types.int64)
-for _function in (_give_block, _close, _combine):
-    _let_call(_function, types.none)
-_let_call(reserve, types.boolean)
+_RESULTS: dict[types.Type, tuple[Any, ...]] = {
+    types.int64: (_take_block, _pop, _last_of_block),
+    types.none: (_give_block, _close, _combine),
+    types.boolean: (reserve,),
+}
+for _result, _functions in _RESULTS.items():
+    for _function in _functions:
+        _let_call(_function, _result)
