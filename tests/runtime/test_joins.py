@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import CASES
 from shared_tasks import CALL, fibonacci, launch
 
 import atos_py as atos
@@ -63,7 +64,7 @@ def visit(worker, item, joins, first, count, value):
             elif turn == 1:
                 j = worker.open(joins, count[v], parent=item.up, combine="min", negate=negate)
             else:
-                j = worker.open(joins, count[v], parent=item.up, negate=negate)
+                j = worker.open(joins, count[v], parent=item.up, combine="max", negate=negate)
             for k in range(count[v]):
                 worker.push((first[v] + k, item.depth + 1, j))
 
@@ -80,6 +81,25 @@ def test_values_of_a_tree(device, worker, dtype):
         launch(queue, worker, visit, joins, *arrays)
         assert (joins.result, joins.pending) == (wanted, 0)
         assert joins.result.dtype == dtype
+
+
+def test_random_trees(device, worker):
+    """Launches of all shapes on the same joins, whose records are used again and again."""
+    rng = np.random.default_rng(0)
+    joins, total = atos.Joins(1, combine="sum", device=device), 0
+    queue = atos.Queue(10, dtype=NODE, device=device)
+    for seed in range(CASES // 3):
+        first, count, value = tree(seed, int(rng.integers(1, 600)))
+        queue.push([(0, 0, 0)])
+        arrays = [atos.asarray(each, device=device) for each in (first, count, value)]
+        options = {
+            "num_blocks": int(rng.integers(1, 9)),
+            "fetch_size": int(rng.integers(1, 65)),
+            "barrier": bool(seed % 5 == 0),
+        }
+        launch(queue, worker, visit, joins, *arrays, **options)
+        total += of_tree(0, ["sum", "min", "max"], first, count, value)
+        assert (joins.result, joins.pending) == (total, 0), seed
 
 
 def test_without_values(device, worker):
