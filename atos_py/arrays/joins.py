@@ -237,6 +237,8 @@ class Joins:
         words = [("words", np.int64, 4), ("value", self.dtype), ("item", np.int64, _ITEM_WORDS)]
         most = None if most is None else min(most + spare, _MOST)
         self._records = _Records(words, least, max_capacity=most, device=self.device)
+        if self._records.max_capacity < least + spare:  # a device without memory on demand
+            self._records = _Records(words, least + spare, max_capacity=least + spare, device=self.device)
         own = zeros((threads, 2), dtype=np.int64, device=self.device)
         free = self._records.free = zeros(LISTS + 1, dtype=np.int64, device=self.device)
         root = zeros(1, dtype=self.dtype, device=self.device)

@@ -29,6 +29,16 @@ def test_fibonacci(device, worker, barrier):
         assert joins.result == 0
 
 
+def test_memory_that_does_not_come_on_demand(device, monkeypatch):
+    """Every thread has records of its own from the beginning."""
+    allocate = atos.Pool._allocate
+    monkeypatch.setattr(atos.Pool, "_allocate", lambda pool, counters, least, most: allocate(pool, counters, least, least))
+    joins, queue = atos.Joins(1, device=device), atos.Queue(100, dtype=CALL, device=device)
+    queue.push([(20, 0)])
+    queue.launch_thread(fibonacci, joins)
+    assert (joins.result, joins.pending) == (6765, 0)
+
+
 def tree(seed: int, nodes: int) -> tuple[Any, Any, Any]:
     """Return the first child and the number of children of each node, and its value."""
     rng = np.random.default_rng(seed)
