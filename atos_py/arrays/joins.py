@@ -14,94 +14,38 @@ from ..errors import InvalidArgumentError, JoinsFullError, LaunchConfigError, Ta
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_dtype, check_int
 from .array import Array, zeros
+from .join_layout import (
+    BLOCK,
+    CLASSES,
+    CODES,
+    FIRST_GENERATION,
+    GENERATIONS,
+    GENERATIONS_OF_RESET,
+    HANDLE_GENERATION,
+    INDEX,
+    INFO,
+    INFO_CODE,
+    INFO_GENERATION,
+    IS_OPEN,
+    LINK,
+    LISTS,
+    MISSING,
+    NEXT,
+    PUSHES,
+    UNDECLARED,
+    handles_of,
+    identity,
+)
 from .pool import Pool
 
-__all__ = [
-    "BLOCK",
-    "CODES",
-    "COUNT",
-    "GENERATIONS",
-    "HANDLE_CODE",
-    "HANDLE_GENERATION",
-    "HEAD",
-    "INDEX",
-    "INFO",
-    "INFO_CODE",
-    "INFO_GENERATION",
-    "IS_OPEN",
-    "LINK",
-    "LISTS",
-    "MISSING",
-    "NEGATES",
-    "NEXT",
-    "PUSHES",
-    "TAG",
-    "Joins",
-    "JoinsParts",
-    "WaitingJoins",
-    "combine_of",
-    "identity",
-]
-
-# The words of a record: arrivals that are missing; the parent's handle or, of a free record, the next one in its block; what
-# it is (below); the priority of its item or, of the first record of a free block, the next block.
-MISSING, LINK, INFO, NEXT = range(4)
-# What a record is, in its word INFO: open, ended by a push, with a value that is negated for the parent; how it combines; and
-# above that its generation, which is another one each time that it is opened.
-IS_OPEN, PUSHES, NEGATES = 1, 2, 4
-INFO_CODE, INFO_GENERATION = 3, 5  # bits below
-# A handle: the record's index and 1 in 32 bits, how it combines in 2, and its generation in 29. 0 is the root.
-INDEX, HANDLE_CODE, HANDLE_GENERATION = 0xFFFF_FFFF, 32, 34
-GENERATIONS = 2**29 - 1
-TAG = 1 << 32  # added to the head of a list of free blocks whenever a block is taken from it
-CODES = {None: 0, "sum": 1, "min": 2, "max": 3}
-BLOCK = 8  # free records that come and go together
-LISTS = 1024  # of free blocks
-HEAD, COUNT = range(2)  # of a thread's own free records: the first one and 1, and how many
+__all__ = ["ArrayForm", "Joins", "WaitingJoins"]
 
 _DTYPES = (np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float32), np.dtype(np.float64))
 _ITEM_WORDS = 4
 _THREADS_OF_SM = 2048
 _CPU_WORKERS = 4096
 _MOST = 2**32 - 2
-
-
-class JoinsParts(NamedTuple):
-    """The memory of joins, as tasks use it.
-
-    `records` is a pool, whose elements have four words, a value, and the item that is pushed at the end. `own` has a row for
-    each thread, with its free records. `free` has the heads of lists of free blocks, and how many joins found no record within
-    a task. `root` has the value of the root.
-    """
-
-    records: Any
-    own: Array
-    free: Array
-    root: Array
-
-
-class _PartsNone(JoinsParts):
-    __slots__ = ()
-
-
-class _PartsSum(JoinsParts):
-    __slots__ = ()
-
-
-class _PartsMin(JoinsParts):
-    __slots__ = ()
-
-
-class _PartsMax(JoinsParts):
-    __slots__ = ()
-
-
-_CLASSES: dict[str | None, type[JoinsParts]] = {None: _PartsNone, "sum": _PartsSum, "min": _PartsMin, "max": _PartsMax}
-
-
-def combine_of(parts: type) -> str | None:
-    """Return how joins whose parts are of this class combine values."""
-    return next(combine for combine, cls in _CLASSES.items() if cls is parts)
+_NONE_FAILED = 2**63 - 1  # as in Pool
 
 
 class ArrayForm(NamedTuple):
@@ -123,6 +67,13 @@ class WaitingJoins(NamedTuple):
         How many arrivals they lack, int64.
     parent : numpy.ndarray
         The handles at which they will arrive, int64; 0 is the root.
+
+    Examples
+    --------
+    >>> joins = atos.Joins(10)
+    >>> handles = joins.open(3, n=2)
+    >>> bool((joins.waiting().handle == handles).all())
+    True
     """
 
     handle: NDArray[np.int64]
@@ -142,18 +93,15 @@ class _Records(Pool):
         if refused == _NONE_FAILED:
             return
         self._set_used(min(counter, refused))
-        undeclared = int(self.free[LISTS])
-        self.free[LISTS] = 0
+        undeclared = int(self.free[UNDECLARED])
+        self.free[UNDECLARED] = 0
         lost = f"; {undeclared:,} found none within a task, which opens more than its opens= says: their arrivals are lost"
         raise JoinsFullError(
-            f"{what.replace('the pool', 'the joins', 1)} were full: there are records for {self.max_capacity:,}"
-            f"{lost if undeclared else ''}; make them with a larger max_capacity=, or none",
+            f"{what.replace('the pool', 'the joins', 1)} were full: there are records for {self.max_capacity:,}, with"
+            f" up to {2 * BLOCK} that each thread keeps{lost if undeclared else ''}; make joins with a larger max_capacity=",
             capacity=self.max_capacity,
             needed=counter,
         )
-
-
-_NONE_FAILED = 2**63 - 1  # as in Pool
 
 
 class Joins:
@@ -194,6 +142,9 @@ class Joins:
     -----
     A launch ends when nothing is left to run, whether or not joins are open. A thread keeps the free records of up to 16 joins
     for itself, for which there is room beside `max_capacity`. Joins belong to one launch at a time.
+
+    A queue without buckets runs a tree breadth first, so that most of its joins are open at once: the 25th number of Fibonacci
+    takes 70,000 records, and 224 in a queue with buckets and priorities that put deep calls first.
 
     Examples
     --------
@@ -240,10 +191,10 @@ class Joins:
         if self._records.max_capacity < least + spare:  # a device without memory on demand
             self._records = _Records(words, least + spare, max_capacity=least + spare, device=self.device)
         own = zeros((threads, 2), dtype=np.int64, device=self.device)
-        free = self._records.free = zeros(LISTS + 1, dtype=np.int64, device=self.device)
+        free = self._records.free = zeros(LISTS + 2, dtype=np.int64, device=self.device)
         root = zeros(1, dtype=self.dtype, device=self.device)
         self._lock = Lock()  # held by a launch that runs
-        self._parts = _CLASSES[combine](self._records, own, free, root)
+        self._parts = CLASSES[combine](self._records, own, free, root)
         self._set_root()
 
     def _set_root(self) -> None:
@@ -251,7 +202,7 @@ class Joins:
 
     @property
     def result(self) -> Any:
-        """What has arrived at the root, combined.
+        """What has arrived at the root, combined, in all launches since the joins were made or reset.
 
         Raises
         ------
@@ -287,7 +238,7 @@ class Joins:
         found = np.flatnonzero(words[:, INFO] & IS_OPEN)
         rows = words[found]
         pushes = rows[:, INFO] & PUSHES != 0
-        return WaitingJoins(_handles(found, rows[:, INFO]), rows[:, MISSING].copy(), np.where(pushes, 0, rows[:, LINK]))
+        return WaitingJoins(handles_of(found, rows[:, INFO]), rows[:, MISSING].copy(), np.where(pushes, 0, rows[:, LINK]))
 
     @host_memory_for("Joins.open")
     def open(self, count: int, *, n: int | None = None) -> Any:
@@ -323,16 +274,79 @@ class Joins:
         """
         missing = check_int("count", count, 1, 2**62)
         number = 1 if n is None else check_int("n", n, 0, _MOST)
-        first = self._take(number)
-        infos = np.full(number, 1 << INFO_GENERATION | CODES[self.combine] << INFO_CODE | IS_OPEN, np.int64)
+        first, generation = self._take(number), int(self._parts.free[FIRST_GENERATION]) + 1 & GENERATIONS
+        infos = np.full(number, generation << INFO_GENERATION | CODES[self.combine] << INFO_CODE | IS_OPEN, np.int64)
         words = np.zeros((number, 4), np.int64)
         words[:, MISSING], words[:, INFO] = missing, infos
         if number:
             arrays = self._records._parts.arrays
             arrays["words"][first : first + number] = words
             arrays["value"][first : first + number] = identity(self.dtype, self.combine)
-        handles = _handles(np.arange(first, first + number), infos)
+        handles = handles_of(np.arange(first, first + number), infos)
         return int(handles[0]) if n is None else handles
+
+    def _place(self, j: int) -> int:
+        """Return the index of the record of a handle."""
+        index = (check_int("j", j, 0, 2**63 - 1) & INDEX) - 1
+        info = int(self._records.words[index, INFO]) if 0 <= index < len(self._records) else 0
+        if not info & IS_OPEN or info >> INFO_GENERATION != j >> HANDLE_GENERATION:
+            raise InvalidArgumentError(f"{j} is the handle of no open join")
+        return index
+
+    @host_memory_for("Joins.peek")
+    def peek(self, j: int, /) -> Any:
+        """Return what has arrived at a join so far, combined; in tasks, and on the host between launches.
+
+        Before a value has arrived it is 0, or of a minimum the largest number of the type and of a maximum the least, to which
+        a task should add nothing. Tasks that search may compare it with what they can reach, and arrive without a value.
+
+        Parameters
+        ----------
+        j : int
+            The handle; in tasks also 0, the root.
+
+        Raises
+        ------
+        InvalidArgumentError
+            On the host, if no such join is open.
+
+        Examples
+        --------
+        >>> joins = atos.Joins(10, combine="max")
+        >>> print(joins.peek(joins.open(2)) == np.iinfo(np.int64).min)
+        True
+        """
+        return self._records.value[self._place(j)]
+
+    @host_memory_for("Joins.expect")
+    def expect(self, j: int, n: int, /) -> None:
+        """Let a join wait for `n` more arrivals; in tasks, and on the host between launches.
+
+        A task may call it while an arrival is missing that the task itself owes.
+
+        Parameters
+        ----------
+        j : int
+            The handle.
+        n : int
+            How many more.
+
+        Raises
+        ------
+        InvalidArgumentError
+            On the host, if no such join is open.
+
+        Examples
+        --------
+        >>> joins = atos.Joins(10)
+        >>> j = joins.open(2)
+        >>> joins.expect(j, 3)
+        >>> print(joins.waiting().missing)
+        [5]
+        """
+        index, more = self._place(j), check_int("n", n, 0, 2**62)
+        words = self._records.words
+        words[index, MISSING] = int(words[index, MISSING]) + more
 
     def reset(self) -> None:
         """Forget all joins, and what has arrived at the root, between launches.
@@ -361,8 +375,10 @@ class Joins:
 
     def _make_room(self, name: str, used: int) -> dict[str, Array]:
         """Return arrays to be filled with those of a checkpoint, in place of all that the joins have."""
+        generation = (int(self._parts.free[FIRST_GENERATION]) + GENERATIONS_OF_RESET) & GENERATIONS
         self._parts.own[...] = 0
         self._parts.free[...] = 0
+        self._parts.free[FIRST_GENERATION] = generation
         self._records.clear()
         self._take(used)
         return self._saved(name)
@@ -372,7 +388,7 @@ class Joins:
         words = self._words()
         free = np.flatnonzero(words[:, INFO] & IS_OPEN == 0)
         links = np.append(free[1:] + 1, 0)
-        blocks, heads = np.arange(0, len(free) - BLOCK + 1, BLOCK), np.zeros(LISTS + 1, np.int64)
+        blocks, heads = np.arange(0, len(free) - BLOCK + 1, BLOCK), self._parts.free.to_numpy()
         links[blocks + BLOCK - 1] = 0
         words[free, LINK] = links
         own = self._parts.own.to_numpy()
@@ -432,19 +448,3 @@ class Joins:
 
     def __repr__(self) -> str:
         return f"<atos joins of {self.dtype}, combine={self.combine!r}, on {self.device}>"
-
-
-def identity(dtype: np.dtype[Any], combine: str | None) -> Any:
-    """Return the value that changes nothing when it is combined with others."""
-    if combine not in ("min", "max"):
-        return dtype.type(0)
-    if dtype.kind == "f":
-        return dtype.type(np.inf if combine == "min" else -np.inf)
-    limits = np.iinfo(dtype)
-    return dtype.type(limits.max if combine == "min" else limits.min)
-
-
-def _handles(index: NDArray[np.int64], info: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the handles of records, from their indices and what they are."""
-    code = info >> INFO_CODE & 3
-    return (info >> INFO_GENERATION) << HANDLE_GENERATION | code << HANDLE_CODE | (index + 1)

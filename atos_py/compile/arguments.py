@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.join_layout import combine_of
 from ..arrays.lowered import LoweredArray
 from ..arrays.mirrored import MirroredArray
 from ..arrays.over_hosts import HostArray
@@ -21,6 +22,7 @@ from ..errors import InvalidArgumentError, UnsupportedTypeError
 __all__ = [
     "ArrayKind",
     "HostKind",
+    "JoinsKind",
     "Kind",
     "LoweredKind",
     "MirrorKind",
@@ -201,6 +203,13 @@ class TupleKind(Kind):
     def __str__(self) -> str:
         members = ", ".join(f"{field}: {kind}" for field, kind in zip(self.fields, self.kinds, strict=True))
         return f"{self.cls.__module__}.{self.cls.__qualname__}({members})"
+
+
+class JoinsKind(TupleKind):
+    """Joins: a tuple of their parts."""
+
+    def __str__(self) -> str:
+        return f"joins({self.kinds[-1].dtype}, {combine_of(self.cls)!r})"  # type: ignore[attr-defined]  # of the root
 
 
 def describe(value: Any) -> Kind:

@@ -119,7 +119,7 @@ def task_error(task: str, checks: Checks, failure: Any, item: Any, lost: int) ->
     elif site.kind == "join" and site.detail:
         what = f"{site.detail} (got {failure.value})"
     elif site.kind == "join":
-        what = f"{failure.value} is the handle of no open join: more have arrived than it waits for, or it never was one"
+        what = f"{failure.value} is the handle of no open join: the join has ended, or more arrive than it waits for"
     elif site.kind == "cast":
         given, wanted = site.detail.split()
         limits = np.iinfo(wanted)

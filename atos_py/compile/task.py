@@ -132,7 +132,7 @@ def task(
     workload: Callable[..., Any] | None = None,
     group: int | None = None,
     max_registers: Limits | Mapping[str, Limits] | None = None,
-    opens: int = 1,
+    opens: int | None = None,
 ) -> Callable[[Callable[..., Any]], Task]: ...
 def task(
     body: Callable[..., Any] | None = None,
@@ -141,7 +141,7 @@ def task(
     workload: Callable[..., Any] | None = None,
     group: int | None = None,
     max_registers: Limits | Mapping[str, Limits] | None = None,
-    opens: int = 1,
+    opens: int | None = None,
 ) -> Task | Callable[[Callable[..., Any]], Task]:
     """Make a function the task of a queue.
 
@@ -166,8 +166,8 @@ def task(
         has limits for kinds of workers, as in ``{"cta": 40}``, and leaves the default to the others. Of several tasks in one
         launch the limit of the first one counts. Blocks of more than 256 threads have limits of their own.
     opens : int, optional
-        Of a flat task with `Joins` among its arguments: how many of them a thread opens at most for an item, from 0 to 4,096.
-        It has records for so many before it begins.
+        Of a flat task with `Joins` among its arguments: how many of them a thread opens at most for an item, from 0 to 4,096;
+        one unless given. It has records for so many before it begins.
 
     Returns
     -------
@@ -214,7 +214,9 @@ def task(
                 )
             if check_int("group", group, 2, 32) not in GROUPS:
                 raise InvalidArgumentError(f"group must be 2, 4, 8, 16 or 32 (got {group})")
-        limits, most = check_limits(max_registers), check_int("opens", opens, 0, 4096)
+        if opens is not None and workload is not None:
+            raise InvalidArgumentError(f"task(opens={opens!r}) is for flat tasks: a nested task opens no joins")
+        limits, most = check_limits(max_registers), 1 if opens is None else check_int("opens", opens, 0, 4096)
         return lambda function: Task(_function(function), workload, 1 if group is None else int(group), limits, opens=most)
     return Task(_function(body))
 

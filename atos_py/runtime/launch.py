@@ -197,7 +197,7 @@ class PreparedLaunch(NotCopied):
         if inbox is not None:
             inbox.open(form, plan.names)
         if arguments.joins:
-            arguments.check_joins(plan.config.persistent, plan.config.num_blocks * plan.config.num_threads)
+            arguments.check_joins(plan.config)
         ready = plan.ready.get((arguments.kinds, form.kinds is not None, inbox is not None))
         return self._filled_with(arguments, form, ready)
 

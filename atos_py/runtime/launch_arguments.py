@@ -14,13 +14,15 @@ import numpy as np
 
 from ..arrays.array import Array, asarray, is_of_core, to_host
 from ..arrays.import_external import is_on_gpu
-from ..arrays.joins import Joins, JoinsParts
+from ..arrays.join_layout import JoinsParts
+from ..arrays.joins import Joins
 from ..arrays.over_hosts import HostArray, HostPlaces
 from ..arrays.ownership import Ownership
 from ..arrays.pool import Pool
 from ..arrays.shared import SharedArray
 from ..compile.arguments import (
     ArrayKind,
+    JoinsKind,
     Kind,
     NoneKind,
     PoolArgument,
@@ -35,6 +37,7 @@ from ..core.devices import Device
 from ..core.library import lib
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from .core_queue import CoreQueue, Form
+from .launch_options import LaunchConfig
 from .peer_queues import PeerQueues
 
 __all__ = ["Arguments"]
@@ -157,7 +160,7 @@ class Arguments:
             members, kinds = self._pack(parts, position)
             self.joins.append((value, position))
             self.is_steady = False
-            return type(parts)(*members), TupleKind(type(parts), parts._fields, kinds)
+            return type(parts)(*members), JoinsKind(type(parts), parts._fields, kinds)
         if isinstance(value, Pool):
             argument = _pool(position, value, self._device, ownership)
             self.pools.append((value, position, first + 1))
@@ -224,20 +227,14 @@ class Arguments:
                         " GPU they may read what was there before; pass the one that may be written in both places, or a copy"
                     )
 
-    def check_joins(self, persistent: bool, num_threads: int) -> None:
-        """Raise an error if the threads of a launch cannot each have records of joins of its own.
-
-        Parameters
-        ----------
-        persistent : bool
-            Whether the launch is one kernel, in which each thread has a number.
-        num_threads : int
-            How many threads its options ask for; 0 if they do not say.
-        """
+    def check_joins(self, config: LaunchConfig) -> None:
+        """Raise an error if a launch takes no joins: its threads have no numbers, or functions without an item open some."""
         for joins, position in self.joins:
-            if not persistent:
+            if not config.persistent:
                 raise LaunchConfigError(f"argument {position} is joins, which take a launch with persistent=True")
-            joins._check_threads(num_threads)
+            if config.idle or config.each_round:
+                raise LaunchConfigError(f"argument {position} is joins, which take a launch without idle= and each_round=")
+            joins._check_threads(config.num_blocks * config.num_threads)
 
     def hold_joins(self, task: str) -> list[Lock]:
         """Keep other launches from the joins of this one until what is returned is released."""

@@ -231,6 +231,25 @@ def test_iterations_of_nested_tasks_arrive(device, worker):
     assert (joins.result, joins.pending) == (50 * 200 * 199 // 2, 0)
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.float64])
+@pytest.mark.parametrize("combine", ["min", "max"])
+def test_a_minimum_of_nothing_is_no_value(device, dtype, combine):
+    """A search that prunes arrives without a value."""
+
+    def prune(worker, v, joins):
+        j = worker.open(joins, 3, negate=True)
+        k = worker.open(joins, 2, parent=j, negate=True)
+        worker.arrive_at(joins, k)
+        worker.arrive_at(joins, j, 5)
+        worker.arrive_at(joins, k)
+        worker.arrive_at(joins, j)
+
+    joins, queue = atos.Joins(1, dtype, combine=combine, device=device), atos.Queue(10, device=device)
+    queue.push([0, 1, 2])
+    queue.launch_thread(atos.task(opens=2)(prune), joins)
+    assert (joins.result, joins.pending) == (-5, 0)
+
+
 def test_expect_and_peek(device):
     def grow(worker, v, joins, seen):
         if v == 0:

@@ -58,7 +58,37 @@ class TestDebug:
         def body(worker, v, joins, kept):
             worker.arrive_at(joins, worker.open(joins, 2), 1, 3)
 
-        self.check(device, body, "more have arrived than it waits for")
+        self.check(device, body, "more arrive than it waits for")
+
+    def test_a_handle_from_before_a_reset(self, device):
+        joins, queue = atos.Joins(5, device=device), atos.Queue(10, device=device)
+        before = joins.open(1)
+        joins.reset()
+        assert joins.open(1) != before
+
+        @atos.task
+        def late(worker, v, joins, handle):
+            worker.arrive_at(joins, handle)
+
+        queue.push(0)
+        with pytest.raises(TaskError, match="is the handle of no open join"):
+            queue.launch_thread(late, joins, before, debug=True)
+
+    def test_a_value_that_is_taken_too_early(self, device):
+        def body(worker, v, joins, kept):
+            j = worker.open(joins, 2)
+            worker.then(joins, j, 1)
+            worker.arrive_at(joins, j, 1)
+            kept[0] = worker.take(joins, j)
+
+        self.check(device, body, r"worker.take is for joins whose item has been pushed")
+
+    def test_an_item_of_a_join_that_has_a_parent(self, device):
+        def body(worker, v, joins, kept):
+            j = worker.open(joins, 1)
+            worker.then(joins, worker.open(joins, 1, parent=j), 1)
+
+        self.check(device, body, "a join that ends by a push is opened without a parent")
 
     def test_no_handle_at_all(self, device):
         def body(worker, v, joins, kept):
@@ -119,11 +149,11 @@ class TestRefused:
         for options, message in (
             ({"persistent": False}, "joins, which take a launch with persistent=True"),
             ({"num_blocks": 100_000}, "a launch with joins has at most"),
+            ({"idle": lambda worker, joins: None}, "without idle= and each_round="),
+            ({"each_round": lambda worker, joins: None, "barrier": True}, "without idle= and each_round="),
         ):
             with pytest.raises(LaunchConfigError, match=message):
                 queue.launch_thread(fibonacci, joins, **options)
-        with pytest.raises(TaskCompileError, match="a launch with joins has no idle function, and none between rounds"):
-            queue.launch_thread(fibonacci, joins, idle=lambda worker, joins: None)
         with pytest.raises(UnsupportedTypeError, match="joins in a tuple, which are arguments by themselves"):
             queue.launch_thread(fibonacci, Pair(joins, 1))
 
@@ -178,6 +208,8 @@ class TestRefused:
             (lambda worker, v, joins: worker.take(joins), r"worker.take takes \(joins, j\) by position"),
             (lambda worker, v, joins: joins.peek(), r"joins.peek takes \(j\) by position"),
             (lambda worker, v, joins: joins.expect(0, 1.5), "joins.expect takes n, an integer"),
+            (lambda worker, v, joins: joins.open(1), "joins have no 'open' in a task; they offer expect and peek"),
+            (lambda worker, v, joins: worker.push(joins), r"joins\(int64, 'sum'\)"),
         ],
     )
     def test_words(self, body, message):
@@ -192,6 +224,18 @@ class TestRefused:
 
         with pytest.raises(TaskCompileError, match="open is for flat tasks"):
             atos.Queue(10, device="cpu").launch_cta(nested, atos.Joins(5, device="cpu"))
+        with pytest.raises(InvalidArgumentError, match=r"task\(opens=2\) is for flat tasks"):
+            atos.task(workload=lambda v: v, opens=2)
+
+    def test_what_is_no_open_join(self):
+        joins = atos.Joins(5, device="cpu")
+        j = joins.open(2)
+        joins.expect(j, 3)
+        assert (joins.peek(j), joins.waiting().missing.tolist()) == (0, [5])
+        for wrong in (0, 7, j + 1, j + (1 << 34)):
+            for call in (joins.peek, lambda handle: joins.expect(handle, 1)):
+                with pytest.raises(InvalidArgumentError, match=f"{wrong} is the handle of no open join"):
+                    call(wrong)
 
     def test_how_many_a_task_opens(self):
         for wrong in (-1, 5000, 1.5, "x"):

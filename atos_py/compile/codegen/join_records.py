@@ -19,9 +19,10 @@ from numba.core import types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
-from ...arrays.joins import (
+from ...arrays.join_layout import (
     BLOCK,
     COUNT,
+    FIRST_GENERATION,
     GENERATIONS,
     HANDLE_CODE,
     HANDLE_GENERATION,
@@ -38,13 +39,16 @@ from ...arrays.joins import (
     NEXT,
     PUSHES,
     TAG,
+    UNDECLARED,
 )
-from ..atomics import accumulate, atomic_add, atomic_cas, atomic_load, atomic_max, atomic_min
+from ..atomics import accumulate, atomic_add, atomic_cas, atomic_load, atomic_max, atomic_min, atomic_store
 
 __all__ = [
     "arrive_at",
     "beginning",
     "expect",
+    "has_parent",
+    "is_complete",
     "is_stale",
     "open_record",
     "peek",
@@ -95,7 +99,7 @@ def _take_block(joins, thread):
     first = joins.records.take(BLOCK)
     if first >= 0:
         for i in range(first, first + BLOCK):
-            words[i, INFO] = 0
+            words[i, INFO] = joins.free[FIRST_GENERATION] << INFO_GENERATION
             words[i, LINK] = i + 2 if i + 1 < first + BLOCK else 0
     return first
 
@@ -151,7 +155,7 @@ def open_record(worker, joins, count, parent, code, negates, first_value):
     """Return the handle of a record of the thread's own, which waits from now on; -1 if there is none."""
     own, thread, words = joins.own, thread_number(worker), joins.records.words
     if own[thread, COUNT] == 0 and not reserve(worker, joins, 1):
-        atomic_add(joins.free, LISTS, 1)
+        atomic_add(joins.free, UNDECLARED, 1)
         return -1
     i = own[thread, HEAD] - 1
     own[thread, HEAD] = words[i, LINK]
@@ -159,6 +163,8 @@ def open_record(worker, joins, count, parent, code, negates, first_value):
     generation = ((words[i, INFO] >> INFO_GENERATION) + 1) & GENERATIONS
     words[i, MISSING], words[i, LINK] = count, parent
     words[i, INFO] = generation << INFO_GENERATION | code << INFO_CODE | (NEGATES if negates else 0) | IS_OPEN
+    if code >= _MIN:
+        words[i, NEXT] = 0
     joins.records.value[i] = first_value
     return generation << HANDLE_GENERATION | code << HANDLE_CODE | i + 1
 
@@ -196,10 +202,13 @@ def arrive_at(worker, joins, handle, value, has_value, n, root_code):
         i, code = (handle & INDEX) - 1, handle >> HANDLE_CODE & 3
         if has_value:
             _combine(values, i, code, value)
+            if code >= _MIN:
+                atomic_store(words, (i, NEXT), 1)
         state = subtract(words, (i, MISSING), n)
         if state != 1:
             return state
-        info, value, has_value, n = words[i, INFO], values[i], code != 0, 1
+        info, value, n = words[i, INFO], values[i], 1
+        has_value = code == _SUM or (code >= _MIN and words[i, NEXT] != 0)  # no minimum or maximum of nothing
         if info & PUSHES:
             return i + 1
         handle = words[i, LINK]
@@ -216,7 +225,7 @@ def push_at_end(joins, handle, priority):
     i = (handle & INDEX) - 1
     words = joins.records.words
     words[i, INFO] |= PUSHES
-    words[i, NEXT] = priority
+    words[i, LINK] = priority
     return i
 
 
@@ -236,6 +245,17 @@ def expect(joins, handle, n):
 def peek(joins, handle):
     """Return what has arrived at a join so far, combined."""
     return joins.root[0] if handle <= 0 else joins.records.value[(handle & INDEX) - 1]
+
+
+def has_parent(joins, handle):
+    """Whether a join that is open arrives at another one."""
+    return joins.records.words[(handle & INDEX) - 1, LINK] != 0
+
+
+def is_complete(joins, handle):
+    """Whether a join that is open has pushed its item."""
+    i = (handle & INDEX) - 1
+    return joins.records.words[i, INFO] & PUSHES != 0 and joins.records.words[i, MISSING] == 0
 
 
 def is_stale(joins, handle):

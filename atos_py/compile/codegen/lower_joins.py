@@ -13,7 +13,7 @@ from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, inf
 from numba.extending import lower_builtin
 from numba.np.numpy_support import as_dtype
 
-from ...arrays.joins import CODES, NEXT, JoinsParts, combine_of, identity
+from ...arrays.join_layout import CODES, LINK, JoinsParts, combine_of, identity
 from . import join_records as records
 from .core_calls import call_core, cpu_field
 from .lower_arguments import store_item
@@ -43,6 +43,11 @@ def _check(word: str, joins: types.Type, **integers: types.Type) -> None:
         if not isinstance(kind, (types.Integer, types.Omitted)):
             what = "the handle of a join" if name in ("j", "parent") else f"{name}, an integer"
             refuse(f"{word} takes {what}, not {kind}")
+
+
+def _refuse_nested(word: str, worker: WorkerType) -> None:
+    if worker.nested:
+        refuse(f"{word} is for flat tasks; the iterations of a nested task, each of which would call it, arrive")
 
 
 def _bound(word: str, pysig: inspect.Signature, args: Any, kws: Any) -> dict[str, Any]:
@@ -75,8 +80,7 @@ def type_open(worker: WorkerType, args: Any, kws: Any) -> Any:
     word = "worker.open"
     given = _bound(word, _OPEN, args, kws)
     _check(word, given["joins"], count=given["count"], parent=given["parent"])
-    if worker.nested:
-        refuse(f"{word} is for flat tasks, before which a thread reserves what it may open; a nested task arrives")
+    _refuse_nested(word, worker)
     combine = _literal(given["combine"])
     if combine != "default" and not (combine is None or (isinstance(combine, str) and combine in CODES)):
         refuse(f"{word} takes combine='sum', 'min', 'max' or None, known when the task is compiled, not {given['combine']}")
@@ -94,6 +98,7 @@ def type_then(worker: WorkerType, args: Any, kws: Any) -> Any:
     word = "worker.then"
     given = _bound(word, _THEN, args, kws)
     _check(word, given["joins"], j=given["j"])
+    _refuse_nested(word, worker)
     if worker.over_hosts:
         refuse(f"{word} pushes nothing over several hosts, where a vertex may be another host's")
     _, item = push_item(worker, given["item"])
@@ -122,6 +127,7 @@ def type_take(worker: WorkerType, args: Any, kws: Any) -> Any:
     if kws or len(args) != 2:
         refuse("worker.take takes (joins, j) by position")
     _check("worker.take", args[0], j=args[1])
+    _refuse_nested("worker.take", worker)
     return signature(_value_array(args[0]).value, args[0], types.int64, recvr=worker)
 
 
@@ -154,6 +160,9 @@ class JoinsAttributes(AttributeTemplate):
     def generic_resolve(self, joins: types.Type, name: str) -> types.Type | None:
         if not is_joins(joins):
             return None
+        if name not in _METHODS and name not in joins.fields:
+            words = "worker.open, then, arrive_at and take"
+            refuse(f"joins have no {name!r} in a task; they offer expect and peek, and are an argument of {words}")
         return types.BoundFunction(_METHODS[name], joins) if name in _METHODS else None
 
 
@@ -222,6 +231,11 @@ def lower_open(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
 def lower_then(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     (worker_type, joins_type, _, item_type, priority_type, task), (_, joins, handle, item, priority, _) = sig.args, args
     _check_open(context, builder, joins_type, joins, handle)
+    if in_checked_code():
+        of_parent = signature(types.boolean, joins_type, types.int64)
+        parented = context.compile_internal(builder, records.has_parent, of_parent, [joins, handle])
+        with builder.if_then(parented, likely=False):
+            fail(builder, "join", "a join that ends by a push is opened without a parent, at which it would arrive", handle)
     bits = I64(0) if priority_type == types.none else builder.bitcast(priority, I64)
     of_push = signature(types.int64, joins_type, types.int64, types.int64)
     index = context.compile_internal(builder, records.push_at_end, of_push, [joins, handle, bits])
@@ -266,7 +280,7 @@ def lower_arrive_at(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) ->
     with builder.if_then(builder.icmp_signed(">", state, I64(0)), likely=False):
         index = builder.sub(state, I64(1))
         item = _pointer_to(context, builder, joins_type, joins, "item", [index, I64(0)])
-        bits = _pointer_to(context, builder, joins_type, joins, "words", [index, I64(NEXT)])
+        bits = _pointer_to(context, builder, joins_type, joins, "words", [index, I64(LINK)])
         whole = ir.IntType(8 * ItemLayout(worker_type.item, worker_type.with_kind).stride).as_pointer()
 
         def store_in(slot: ir.Value) -> None:
@@ -280,6 +294,11 @@ def lower_arrive_at(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) ->
 @lower_builtin("atos.worker.take", WorkerType, types.NamedTuple, types.int64)
 def lower_take(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     _check_open(context, builder, sig.args[1], args[1], args[2])
+    if in_checked_code():
+        of_handle = signature(types.boolean, *sig.args[1:])
+        complete = context.compile_internal(builder, records.is_complete, of_handle, args[1:])
+        with builder.if_then(builder.not_(complete), likely=False):
+            fail(builder, "join", "worker.take is for joins whose item has been pushed by worker.then", args[2])
     return context.compile_internal(builder, records.take_value, sig, args)
 
 

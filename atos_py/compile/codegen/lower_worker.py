@@ -180,7 +180,7 @@ class WorkerAttributes(AttributeTemplate):
         if worker.nested and name not in _IN_NESTED_TASKS:
             refuse(
                 f"worker.{name} is for flat tasks: the iterations of a nested task are spread over the threads of the worker,"
-                " so it offers push, push_min, arrive, then, arrive_at, take, stop, round, mode, scratch(dtype, n) and, with"
+                " so it offers push, push_min, arrive, arrive_at, stop, round, mode, scratch(dtype, n) and, with"
                 " @atos.task(workload=..., group=k), group"
             )
         return types.BoundFunction(_TEMPLATES[name], worker) if name in _TEMPLATES else types.int64

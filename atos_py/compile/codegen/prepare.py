@@ -197,10 +197,6 @@ def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> 
 
     parts = [prepare_task(task) for task in tasks]
     compiled_idle = compiled_round = None
-    if any(map(is_joins, args)) and (idle or each_round):
-        function = plain_function(idle or each_round)
-        assert function is not None
-        raise failure(tasks[0].name, function, described, "a launch with joins has no idle function, and none between rounds")
     if idle is not None:
         compiled_idle = compile_procedure(tasks[0], idle, "idle function", [("worker", flat_worker), *argument_list])
     if each_round is not None:
