@@ -31,6 +31,7 @@ __all__ = [
     "NEGATES",
     "NEXT",
     "PUSHES",
+    "RESERVED",
     "TAG",
     "UNDECLARED",
     "JoinsParts",
@@ -56,7 +57,8 @@ BLOCK = 8  # free records that come and go together
 LISTS = 1024  # of free blocks
 UNDECLARED, FIRST_GENERATION = LISTS, LISTS + 1  # beside their heads: joins that found no record, and what new records are of
 GENERATIONS_OF_RESET = 1_000_003
-HEAD, COUNT = range(2)  # of a thread's own free records: the first one and 1, and how many
+# Of a thread's own free records: the first one and 1, how many, and how many it keeps for tasks that open more than a block.
+HEAD, COUNT, RESERVED = range(3)
 
 
 class JoinsParts(NamedTuple):

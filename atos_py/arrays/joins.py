@@ -141,7 +141,7 @@ class Joins:
     Notes
     -----
     A launch ends when nothing is left to run, whether or not joins are open. A thread keeps the free records of up to 16 joins
-    for itself, for which there is room beside `max_capacity`. Joins belong to one launch at a time.
+    for itself, for which there is room beside `max_capacity`; more if a task opens more. Joins belong to one launch at a time.
 
     A queue without buckets runs a tree breadth first, so that most of its joins are open at once: the 25th number of Fibonacci
     takes 70,000 records, and 224 in a queue with buckets and priorities that put deep calls first.
@@ -190,7 +190,7 @@ class Joins:
         self._records = _Records(words, least, max_capacity=most, device=self.device)
         if self._records.max_capacity < least + spare:  # a device without memory on demand
             self._records = _Records(words, least + spare, max_capacity=least + spare, device=self.device)
-        own = zeros((threads, 2), dtype=np.int64, device=self.device)
+        own = zeros((threads, 3), dtype=np.int64, device=self.device)
         free = self._records.free = zeros(LISTS + 2, dtype=np.int64, device=self.device)
         root = zeros(1, dtype=self.dtype, device=self.device)
         self._lock = Lock()  # held by a launch that runs
@@ -394,7 +394,7 @@ class Joins:
         own = self._parts.own.to_numpy()
         rest = len(blocks) * BLOCK
         if rest < len(free):
-            own[0] = free[rest] + 1, len(free) - rest
+            own[0, :2] = free[rest] + 1, len(free) - rest
         firsts, numbers = free[blocks] + 1, np.arange(len(blocks))
         words[firsts - 1, NEXT] = np.where(numbers < LISTS, 0, firsts[np.maximum(numbers - LISTS, 0)])
         last = numbers[-LISTS:]

@@ -389,6 +389,7 @@ def test_every_public_name_is_tried():
         "Tuning",
         "VertexSetResult",
         "WaitingCounters",
+        "WaitingJoins",
         "devices",
         "linalg",
         "release_memory",

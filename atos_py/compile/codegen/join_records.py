@@ -38,6 +38,7 @@ from ...arrays.join_layout import (
     NEGATES,
     NEXT,
     PUSHES,
+    RESERVED,
     TAG,
     UNDECLARED,
 )
@@ -91,7 +92,7 @@ def beginning(task: Any) -> Any:
 def _take_block(joins, thread):
     """Return the first record of a free block, or -1 if there is none."""
     words = joins.records.words
-    is_short = len(joins.records) + BLOCK > words.shape[0]
+    is_short = len(joins.records) + BLOCK * joins.own.shape[0] > words.shape[0]  # as many threads may take a block now
     for k in range(LISTS if is_short else _LOOKS):
         first = _pop(joins, (thread + k) % LISTS)
         if first >= 0:
@@ -148,6 +149,8 @@ def reserve(worker, joins, n):
         words[_last_of_block(words, first), LINK] = own[thread, HEAD]
         count += BLOCK
         own[thread, HEAD], own[thread, COUNT] = first + 1, count
+    if n > BLOCK:
+        own[thread, RESERVED] = n
     return True
 
 
@@ -170,12 +173,12 @@ def open_record(worker, joins, count, parent, code, negates, first_value):
 
 
 def _close(worker, joins, i):
-    """Give a record back to the thread, and a block of the thread's to all if it has two."""
+    """Give a record back to the thread, and a block to all if the thread has two, and what it has reserved without that one."""
     own, thread, words = joins.own, thread_number(worker), joins.records.words
     words[i, INFO] &= ~(IS_OPEN | PUSHES | NEGATES)
     words[i, LINK] = own[thread, HEAD]
     count = own[thread, COUNT] + 1
-    if count < 2 * BLOCK:
+    if count < 2 * BLOCK or count - BLOCK < own[thread, RESERVED]:
         own[thread, HEAD], own[thread, COUNT] = i + 1, count
     else:
         last = _last_of_block(words, i)

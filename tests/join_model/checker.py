@@ -1,21 +1,21 @@
-"""A model checker for joins: it runs the functions of `join_records.py`, as they are, through the interleavings of a few threads.
+"""A model checker for joins: it runs the functions of `join_records.py`, as they are, in all interleavings of a few threads.
 
 Threads take items from a queue, in any order, and run a task on each. Between two operations on shared memory a thread depends
 only on the item that it has, and on what its operations have returned since it took that item. Both are part of the state. To
 do a step, the thread runs the task again, is given what its operations returned before, does one operation on shared memory,
-and is cut off at the next one (check.hpp does that in C++). The search is breadth first, and tells states apart by 128 bits of hash.
+and is cut off at the next one (check.hpp does that in C++). The search is breadth first, and tells states apart by 128 bits of
+hash.
 
-Memory order: the memory holds one value for each word, and a vector clock for each thread, each word that threads synchronize
-by, and each item in the queue says what happens before what. A clock is a set of bits here: of each word, the last write, and
-of each thread the last read and the last combination (`accumulate`, `atomic_min`, an arrival) there. A bit is set if the
-access happens before what the clock belongs to. A later access clears the bits of what it supersedes, so that clocks do not grow. A plain read
-has to come behind the last write and all combinations, a plain write behind all accesses, a combination behind the last write
-and all reads. If that holds, a relaxed load can return nothing but the value that the memory holds. Two accesses may race:
-`_pop` reads the rest of a list, which may be anything unless the compare-and-swap succeeds, and `is_stale` looks at handles
-of joins that have ended.
+Memory order: the memory holds one value for each word. Each thread, each item in the queue, and each word by which threads
+synchronize has a clock, a set of bits. Of each word there is a bit for the last write, and for each thread's last read and last
+combination (`accumulate`, `atomic_min`, an arrival). A bit of a clock is set if that access happens before what has the clock.
+A new access clears its bit in all clocks but the thread's own, so clocks do not grow. A plain read has to come after the last
+write and all combinations, a plain write after all accesses, and a combination after the last write and all reads. Where that
+holds, a relaxed load returns the value that the memory holds. Two reads may race. `_pop` reads the rest of a list, which must
+have been read in order only if the compare-and-swap succeeds. `is_stale` may get a handle of a join that has ended.
 
-Where a scenario is `coarse`, accesses that may not race are no steps of their own. Nothing is lost by that: as long as none
-of them races they commute with the steps of other threads, and the clocks depend only on the order of synchronization.
+In a `coarse` scenario, accesses that must not race are no steps of their own. Nothing is lost by that: up to the first race
+these accesses commute with the steps of other threads, and clocks depend only on the order of synchronization.
 """
 
 from __future__ import annotations
@@ -33,15 +33,19 @@ from typing import Any, NamedTuple
 
 from model.source import Change, ModelError
 
-from atos_py.arrays import joins as layout
+from atos_py.arrays import join_layout as layout
 from atos_py.compile.codegen import join_records
 
 SOURCE = Path(join_records.__file__)
 MISSING, LINK, INFO, NEXT, INDEX = layout.MISSING, layout.LINK, layout.INFO, layout.NEXT, layout.INDEX
+OWN = 3  # words of a thread beside its records
+PRIORITY = 77  # of items that joins push
 NOT_REFUSED = 2**63 - 1
 IDENTITY = {None: 0, "sum": 0, "min": 2**63 - 1, "max": -(2**63)}
 UNUSED, OPEN, ON_LIST, HELD = range(4)  # where a record is; from HELD on, by a thread
 ACCESSES_OF_ITEM = 200  # beyond which a task does not end
+
+UNORDERED = "in no order with another thread's access"
 
 Item = tuple[Any, ...]
 
@@ -62,8 +66,9 @@ class Scenario(NamedTuple):
     """
 
     body: Callable[[Worker, Item], None]
-    items: tuple[Item, ...]
     root: int
+    items: tuple[Item, ...] = ()
+    begun: tuple[Item, ...] = ()  # that the threads have taken
     setup: Callable[[Worker], None] | None = None
     threads: int = 2
     records: int = 4
@@ -73,6 +78,7 @@ class Scenario(NamedTuple):
     opens: dict[str, int] = {}  # noqa: RUF012
     combine: str = "sum"
     coarse: bool = False
+    once: bool = False  # whether a launch that has found too few records is the end, for which there may be far too few
     exact: bool = False  # whether records are refused only if all lists were empty at one time since the thread looked
 
 
@@ -83,6 +89,10 @@ class Variant(NamedTuple):
     releases: bool = True
     acquires: bool = True
     is_atomic: bool = True
+    ordered: bool = True  # whether memory order is checked
+
+
+RIGHT = Variant()
 
 
 class Outcome(NamedTuple):
@@ -103,12 +113,19 @@ def functions(scenario: Scenario, machine: Machine) -> dict[str, Any]:
             raise ModelError(f"{change.old!r} should match one place in {SOURCE.name}, and matches {times}")
     tree = ast.parse(text)
     is_future = [isinstance(each, ast.ImportFrom) and each.module == "__future__" for each in tree.body]
-    kept = [each for each, future in zip(tree.body, is_future, strict=True) if future or isinstance(each, ast.Assign | ast.FunctionDef)]
-    names = {name: getattr(layout, name) for name in layout.__all__}
+    kept = [
+        each
+        for each, future in zip(tree.body, is_future, strict=True)
+        if future or isinstance(each, ast.Assign | ast.FunctionDef)
+    ]
+    names = {name: value for name, value in vars(join_records).items() if isinstance(value, int)}
     names |= {"BLOCK": scenario.block, "LISTS": scenario.lists}
+    names |= {"UNDECLARED": scenario.lists, "FIRST_GENERATION": scenario.lists + 1}
     exec(compile(ast.Module(kept, []), str(SOURCE), "exec"), names)
     names |= {"_LOOKS": scenario.looks, "thread_number": lambda worker: worker.machine.thread, "subtract": machine.subtract}
-    names |= {name: getattr(machine, name) for name in ("atomic_load", "atomic_store", "atomic_cas", "atomic_add", "accumulate")}
+    names |= {
+        name: getattr(machine, name) for name in ("atomic_load", "atomic_store", "atomic_cas", "atomic_add", "accumulate")
+    }
     names |= {"atomic_min": machine.atomic_min, "atomic_max": machine.atomic_max}
     close = names["_close"]
 
@@ -173,7 +190,9 @@ class Records:
         first = machine.step("add", machine.counter, lambda: machine.take(n))
         if first + n <= machine.scenario.records:
             return first
-        machine.step("min", machine.counter + 1, lambda: memory.__setitem__(machine.counter + 1, min(memory[machine.counter + 1], first)))
+        machine.step(
+            "min", machine.counter + 1, lambda: memory.__setitem__(machine.counter + 1, min(memory[machine.counter + 1], first))
+        )
         machine.step("or", machine.counter + 2, lambda: memory.__setitem__(machine.counter + 2, 1))
         return -1
 
@@ -186,8 +205,8 @@ class Worker:
     def __init__(self, machine: Machine) -> None:
         self.machine, self.records = machine, functions(machine.scenario, machine)
         number, root = machine.scenario.records, Words(machine, "root", machine.root, 1)
-        own = Own(machine, "own", machine.own, machine.scenario.threads, 2)
-        free = Words(machine, "free", machine.free, machine.scenario.lists + 1)
+        own = Own(machine, "own", machine.own, machine.scenario.threads, OWN)
+        free = Words(machine, "free", machine.free, machine.scenario.lists + 2)
         self.joins = SimpleNamespace(records=Records(machine, number), own=own, free=free, root=root)
 
     def all(self, condition: bool) -> bool:
@@ -205,14 +224,16 @@ class Worker:
         return int(handle)
 
     def then(self, j: int, item: Item) -> None:
-        self.joins.records.item[self.records["push_at_end"](self.joins, j, 0)] = item
+        self.joins.records.item[self.records["push_at_end"](self.joins, j, PRIORITY)] = item
 
-    def arrive_at(self, j: int, value: int, n: int = 1) -> None:
+    def arrive_at(self, j: int, value: int | None, n: int = 1) -> None:
         self.check_open(j)
-        state = self.records["arrive_at"](self, self.joins, j, value, True, n, layout.CODES[self.machine.scenario.combine])
+        given = 0 if value is None else value, value is not None, n
+        state = self.records["arrive_at"](self, self.joins, j, *given, layout.CODES[self.machine.scenario.combine])
         if state < 0:
             raise RuleError("more have arrived than a join waits for")
         if state > 0:
+            assert self.joins.records.words[state - 1, LINK] == PRIORITY
             self.push(self.joins.records.item[state - 1])
 
     def take(self, j: int) -> int:
@@ -248,9 +269,9 @@ class Machine:
         self.scenario, self.variant = scenario, variant
         number, self.thread, self.may_race, self.tell = scenario.records, 0, False, None
         self.root, self.free = 6 * number, 6 * number + 1
-        self.counter = self.free + scenario.lists + 1  # and what was refused, and whether workers stop
+        self.counter = self.free + scenario.lists + 2  # and what was refused, and whether workers stop
         self.own = self.counter + 3
-        self.memory: list[Any] = [0] * (self.own + 2 * scenario.threads)
+        self.memory: list[Any] = [0] * (self.own + OWN * scenario.threads)
         self.memory[self.root], self.memory[self.counter + 1] = IDENTITY[scenario.combine], NOT_REFUSED
         self.kinds = 1 + 2 * scenario.threads  # of accesses to a word: the write, and each thread's read and combination
         self.everything = (1 << self.kinds * 6 * number) - 1
@@ -259,7 +280,7 @@ class Machine:
         self.queue = [(item, self.everything) for item in scenario.items]
         self.places = [UNUSED] * number
         self.lists: list[Any] = [()] * scenario.lists  # the blocks on each, the first one last
-        self.items: list[Any] = [None] * scenario.threads
+        self.items: list[Any] = [*scenario.begun, *[None] * scenario.threads][: scenario.threads]
         self.logs: list[Any] = [()] * scenario.threads
         self.notes = [0] * scenario.threads  # 1: the rest of a list was read out of order; 2: all lists were empty
         self.log: list[Any] = []
@@ -275,8 +296,8 @@ class Machine:
 
     def state(self) -> tuple[Any, ...]:
         self.queue.sort()
-        lists = tuple(self.memory), tuple(self.clocks), tuple(self.queue), tuple(self.places), tuple(self.lists)
-        return (*lists, tuple(self.items), tuple(self.logs), tuple(self.notes))
+        shared = tuple(self.memory), tuple(self.clocks), tuple(self.queue), tuple(self.places), tuple(self.lists)
+        return (*shared, tuple(self.items), tuple(self.logs), tuple(self.notes))
 
     def set_state(self, state: tuple[Any, ...]) -> None:
         self.memory[:], self.clocks[:], self.queue[:], self.places[:] = state[:4]
@@ -293,7 +314,7 @@ class Machine:
                 yield thread, 0
             elif not stopped:
                 yield from ((thread, k) for k, each in enumerate(self.queue) if k == 0 or self.queue[k - 1] != each)
-        if stopped and idle and self.queue:
+        if stopped and idle and self.queue and not self.scenario.once:
             yield -1, 0
 
     def move(self, thread: int, choice: int) -> None:
@@ -352,8 +373,8 @@ class Machine:
     def order(self, word: int, needs: int, what: str, supersedes: int, mine: int) -> None:
         """Note an access of this thread, which has to come behind others of this word."""
         missing = needs & ~self.clocks[self.thread]
-        if missing and not self.alone:
-            raise RuleError(f"{self.name(word)} is {what} in no order with another thread's access")
+        if missing and self.variant.ordered and not self.alone:
+            raise RuleError(f"{self.name(word)} is {what} {UNORDERED}")
         cleared = ~mine
         self.clocks[:] = [(clock | supersedes) & cleared for clock in self.clocks]
         self.queue[:] = [(item, (clock | supersedes) & cleared) for item, clock in self.queue]
@@ -366,6 +387,8 @@ class Machine:
         return 1 << first, each << first + 1, each << first + 1 + threads, first + 1 + self.thread
 
     def read(self, word: int) -> Any:
+        if word == self.counter - 1:  # the generation of new records, which is constant in a launch
+            return self.memory[word]
         if word >= self.root:
             raise RuleError(f"{self.name(word)} is read without an atomic operation")
         may_race = self.may_race
@@ -404,12 +427,12 @@ class Machine:
 
     def sync(self, word: int) -> int:
         """Return which clock is that of a word, or -1 if threads do not synchronize by it."""
-        if self.free <= word < self.counter:
+        if self.free <= word < self.free + self.scenario.lists:
             return len(self.items) + len(self.places) + word - self.free
         return len(self.items) + word // 4 if word < 4 * len(self.places) and word % 4 == MISSING else -1
 
     def combine(self, kind: str, words: Words, place: Any, f: Callable[[int], int], is_step: bool, then: Any = None) -> Any:
-        """Modify a word that other threads modify as well, in any order with these; `then` makes the result of its value before."""
+        """Modify a word that others may modify at the same time; `then` makes the result, of the value before."""
         word = words.at(place)
 
         def operation() -> Any:
@@ -420,6 +443,8 @@ class Machine:
                     raise RuleError("an arrival at a record that is not open")
                 self.order(word, write | reads, "combined", 0, 1 << mine + len(self.items))
             self.memory[word] = f(before)
+            if kind == "store" and before != self.memory[word] and self.bits(word)[2] & ~self.clocks[self.thread]:
+                raise RuleError(f"{self.name(word)} is stored {UNORDERED}")
             return then(before) if then else before
 
         return self.step(kind, word, operation, is_step or not self.scenario.coarse)
@@ -450,7 +475,7 @@ class Machine:
         if variant.is_atomic:
             return int(self.combine("arrive", words, place, lambda old: old - n, True, after))
         seen = self.combine("load", words, place, lambda old: old, True)
-        return int(self.combine("store", words, place, lambda old: seen - n, True, lambda old: after(seen)))
+        return int(self.combine("write", words, place, lambda old: seen - n, True, lambda old: after(seen)))
 
     def acquire(self, word: int, order: str) -> None:
         if order in ("acquire", "acq_rel"):
@@ -465,8 +490,14 @@ class Machine:
 
         return int(self.step("load", word, operation))
 
-    def atomic_store(self, words: Words, place: int, value: int, memory_order: str = "relaxed") -> None:
-        word, caller = words.at(place), sys._getframe(1).f_code.co_name
+    def atomic_store(self, words: Words, place: Any, value: int, memory_order: str = "relaxed") -> None:
+        if words.columns:  # others may store in any order what is equal
+            self.combine("store", words, place, lambda _: value, False)
+        else:
+            self.store_head(words, place, value, memory_order)
+
+    def store_head(self, words: Words, place: int, value: int, memory_order: str) -> None:
+        word, caller = words.at(place), sys._getframe(2).f_code.co_name
 
         def operation() -> None:
             self.note_head(caller, place, self.memory[word], value)
@@ -545,8 +576,8 @@ class Machine:
                 self.places[i] = ON_LIST
             self.lists[number] = (*blocks, block)
             return
-        if self.notes[self.thread] & 1:
-            raise RuleError("the rest of a list is read in no order with another thread's access")
+        if self.notes[self.thread] & 1 and self.variant.ordered:
+            raise RuleError(f"the rest of a list is read {UNORDERED}")
         if not blocks or old & INDEX != rest:
             raise RuleError("a block is taken twice")
         if new & INDEX != (blocks[-2][0] + 1 if len(blocks) > 1 else 0):
@@ -567,7 +598,7 @@ class Machine:
 
     def check_own(self) -> None:
         """After a task: the thread's list has the free records that it holds, each once, and none is open."""
-        head, count = self.memory[self.own + 2 * self.thread : self.own + 2 * self.thread + 2]
+        head, count, _ = self.memory[self.own + OWN * self.thread :][:OWN]
         held = [i for i, place in enumerate(self.places) if place == HELD + self.thread]
         if count != len(held) or sorted(self.chain(head - 1, count)) != held:
             raise RuleError("a thread's own list is not of the records that it holds")
@@ -590,6 +621,8 @@ class Machine:
 
     def check_end(self) -> None:
         self.check_lists()
+        if self.scenario.once and self.memory[self.counter + 2]:
+            return
         if OPEN in self.places:
             raise RuleError("a join is open at the end")
         if self.memory[self.root] != self.scenario.root:
@@ -605,7 +638,9 @@ class Machine:
             return f"{('MISSING', 'LINK', 'INFO', 'NEXT')[word % 4]} of record {word // 4}"
         if word < self.root:
             return f"the {'value' if word < 5 * number else 'item'} of record {word % number}"
-        return "the root" if k < 0 else f"list {k}" if word < self.counter else ("counter", "refused", "stop")[word - self.counter]
+        return (
+            "the root" if k < 0 else f"list {k}" if word < self.counter else ("counter", "refused", "stop")[word - self.counter]
+        )
 
     def told(self, kind: str, what: str, result: Any = None) -> None:
         if self.tell is not None:
@@ -613,14 +648,15 @@ class Machine:
             while frame.f_back and frame.f_code.co_filename != str(SOURCE):
                 frame = frame.f_back
             place = frame.f_code.co_name if frame.f_code.co_filename == str(SOURCE) else "task"
-            self.tell.append(f"thread {self.thread}  {place:12} {kind:6} {what}{'' if result is None else f', got {result:#x}'}")
+            got = "" if result is None else f", got {result:#x}" if isinstance(result, int) else f", got {result}"
+            self.tell.append(f"thread {self.thread}  {place:12} {kind:6} {what}{got}")
 
 
 def digest(state: tuple[Any, ...]) -> bytes:
     return blake2b(marshal.dumps(state, 2), digest_size=16).digest()
 
 
-def explore(scenario: Scenario, variant: Variant = Variant()) -> Outcome:
+def explore(scenario: Scenario, variant: Variant = RIGHT) -> Outcome:
     """Explore all states, until a rule is broken."""
     try:
         machine = Machine(scenario, variant)
