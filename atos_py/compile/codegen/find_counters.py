@@ -19,7 +19,7 @@ from numba.extending import lower_cast
 
 from ...errors import TaskCompileError
 from .lower_checks import arrivals
-from .types import PoolType, TaskArray
+from .types import JoinsType, PoolType, TaskArray
 
 __all__ = ["find_counters"]
 
@@ -58,6 +58,8 @@ def _numbered(kinds: Sequence[types.Type], numbers: Iterator[int]) -> tuple[type
             number = frozenset([next(numbers)])
             counts = kind.access != "readonly" and kind.dtype in (types.int32, types.int64)
             return kind.numbered(number) if counts else kind
+        if isinstance(kind, JoinsType):
+            return JoinsType(_numbered(tuple(kind), numbers), kind.instance_class)
         if isinstance(kind, types.BaseTuple):
             return types.BaseTuple.from_types(_numbered(tuple(kind), numbers), getattr(kind, "instance_class", None))
         if isinstance(kind, PoolType):

@@ -13,7 +13,7 @@ from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, inf
 from numba.extending import lower_builtin
 from numba.np.numpy_support import as_dtype
 
-from ...arrays.join_layout import CODES, LINK, JoinsParts, combine_of, identity
+from ...arrays.join_layout import CODES, LINK, combine_of, identity
 from . import join_records as records
 from .core_calls import call_core, cpu_field
 from .lower_arguments import store_item
@@ -21,23 +21,18 @@ from .lower_arrays import element
 from .lower_arrive import subtract
 from .lower_checks import cast, fail, in_checked_code
 from .lower_push import number_of_kind, push, push_item, type_how
-from .types import I64, POINTER, ItemLayout, PoolType, TaskArray, WorkerType, on_cuda, refuse
+from .types import I64, POINTER, ItemLayout, JoinsType, PoolType, TaskArray, WorkerType, on_cuda, refuse
 
-__all__ = ["is_joins", "type_arrive_at", "type_open", "type_take", "type_then"]
+__all__ = ["type_arrive_at", "type_open", "type_take", "type_then"]
 
 _OPEN = inspect.signature(lambda joins, count, parent=0, combine="default", negate=False: None)
 _THEN = inspect.signature(lambda joins, j, item, priority=None, task=None: None)
 _ARRIVE = inspect.signature(lambda joins, j, value=None, n=1: None)
 
 
-def is_joins(kind: types.Type) -> bool:
-    """Whether an argument is joins."""
-    return isinstance(kind, types.NamedTuple) and issubclass(kind.instance_class, JoinsParts)
-
-
 def _check(word: str, joins: types.Type, **integers: types.Type) -> None:
     """Refuse what is no joins, or no integer where one has to be."""
-    if not is_joins(joins):
+    if not isinstance(joins, JoinsType):
         refuse(f"{word} takes the joins that the task has as an argument, made with atos.Joins, not {joins}")
     for name, kind in integers.items():
         if not isinstance(kind, (types.Integer, types.Omitted)):
@@ -155,11 +150,9 @@ _METHODS = {
 
 @infer_getattr
 class JoinsAttributes(AttributeTemplate):
-    key = types.NamedTuple
+    key = JoinsType
 
-    def generic_resolve(self, joins: types.Type, name: str) -> types.Type | None:
-        if not is_joins(joins):
-            return None
+    def generic_resolve(self, joins: JoinsType, name: str) -> types.Type | None:
         if name not in _METHODS and name not in joins.fields:
             words = "worker.open, then, arrive_at and take"
             refuse(f"joins have no {name!r} in a task; they offer expect and peek, and are an argument of {words}")
@@ -203,7 +196,7 @@ def _check_open(context: Any, builder: ir.IRBuilder, joins_type: Any, joins: ir.
             fail(builder, "join", "", handle)
 
 
-@lower_builtin("atos.worker.open", WorkerType, types.NamedTuple, types.int64, types.Any, types.Any, types.Any)
+@lower_builtin("atos.worker.open", WorkerType, JoinsType, types.int64, types.Any, types.Any, types.Any)
 def lower_open(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     worker_type, joins_type, _, parent_type, combine_type, negate_type = sig.args
     worker, joins, count, parent, _, negate = args
@@ -227,7 +220,7 @@ def lower_open(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
     return context.compile_internal(builder, records.open_record, signature(types.int64, *kinds), given)
 
 
-@lower_builtin("atos.worker.then", WorkerType, types.NamedTuple, types.int64, types.Any, types.Any, types.Any)
+@lower_builtin("atos.worker.then", WorkerType, JoinsType, types.int64, types.Any, types.Any, types.Any)
 def lower_then(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     (worker_type, joins_type, _, item_type, priority_type, task), (_, joins, handle, item, priority, _) = sig.args, args
     _check_open(context, builder, joins_type, joins, handle)
@@ -259,7 +252,7 @@ def _pointer_to(
     return builder.bitcast(pointer, POINTER)
 
 
-@lower_builtin("atos.worker.arrive_at", WorkerType, types.NamedTuple, types.int64, types.Any, types.Any)
+@lower_builtin("atos.worker.arrive_at", WorkerType, JoinsType, types.int64, types.Any, types.Any)
 def lower_arrive_at(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     (worker_type, joins_type, _, value_type, n_type), (worker, joins, handle, value, n) = sig.args, args
     _check_open(context, builder, joins_type, joins, handle)
@@ -291,7 +284,7 @@ def lower_arrive_at(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) ->
     return context.get_dummy_value()
 
 
-@lower_builtin("atos.worker.take", WorkerType, types.NamedTuple, types.int64)
+@lower_builtin("atos.worker.take", WorkerType, JoinsType, types.int64)
 def lower_take(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     _check_open(context, builder, sig.args[1], args[1], args[2])
     if in_checked_code():
@@ -302,13 +295,13 @@ def lower_take(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
     return context.compile_internal(builder, records.take_value, sig, args)
 
 
-@lower_builtin("atos.joins.expect", types.NamedTuple, types.int64, types.int64)
+@lower_builtin("atos.joins.expect", JoinsType, types.int64, types.int64)
 def lower_expect(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     _check_open(context, builder, sig.args[0], *args[:2])
     return context.compile_internal(builder, records.expect, sig, args)
 
 
-@lower_builtin("atos.joins.peek", types.NamedTuple, types.int64)
+@lower_builtin("atos.joins.peek", JoinsType, types.int64)
 def lower_peek(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     _check_open(context, builder, sig.args[0], *args)
     return context.compile_internal(builder, records.peek, sig, args)

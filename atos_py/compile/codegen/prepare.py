@@ -42,9 +42,8 @@ from .find_counters import find_counters
 from .introspect import first_return, plain_function
 from .join_records import beginning
 from .lower_checks import arrivals
-from .lower_joins import is_joins
 from .specialize import RefusedError, Specializer
-from .types import ItemLayout, WorkerType, is_over_hosts, item_type, numba_type
+from .types import ItemLayout, JoinsType, WorkerType, is_over_hosts, item_type, numba_type
 
 _LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
@@ -168,7 +167,7 @@ def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> 
     def prepare_begin(task: Task) -> Iterator[tuple[Any, int]]:
         """Compile what makes sure, before a flat task begins, that it can open joins."""
         for number, kind in enumerate(args if task.opens and not task.nested else ()):
-            if is_joins(kind):
+            if isinstance(kind, JoinsType):
                 begin = Specializer(target.dispatcher, target.is_known)(beginning(task))
                 with translated(task.name, begin, described):
                     yield target.compile(begin, (flat_worker, items.value, kind)), number

@@ -21,6 +21,7 @@ from numba.np.numpy_support import from_dtype
 from ..arguments import (
     ArrayKind,
     HostKind,
+    JoinsKind,
     Kind,
     LoweredKind,
     MirrorKind,
@@ -193,6 +194,10 @@ class PoolType(types.Type):
         super().__init__(f"pool({', '.join(f'{field}: {array}' for field, array in self.arrays.items())})")
 
 
+class JoinsType(types.NamedTuple):
+    """Joins: a named tuple of their parts, of a type of its own, since on CUDA types of Numba get no methods from others."""
+
+
 class TaskType(types.Dummy):
     """A task of the program, which `worker.push` takes as the kind of an item."""
 
@@ -279,6 +284,9 @@ class TaskArrayModel(models.StructModel):
             refuse("a local_array is returned from a function, with which its memory ends; make it in the caller, and pass it")
 
 
+register_default(JoinsType)(models.TupleModel)
+
+
 @register_default(PoolType)
 class PoolModel(models.StructModel):
     def __init__(self, dmm: Any, fe_type: PoolType) -> None:
@@ -304,7 +312,8 @@ def numba_type(kind: Kind, checked: bool = False, peers: bool = False) -> types.
     if isinstance(kind, ScalarKind):
         return in_task(from_dtype(kind.dtype))
     if isinstance(kind, TupleKind):
-        return types.BaseTuple.from_types(tuple(numba_type(member, checked, peers) for member in kind.kinds), kind.cls)
+        members = tuple(numba_type(member, checked, peers) for member in kind.kinds)
+        return JoinsType(members, kind.cls) if isinstance(kind, JoinsKind) else types.BaseTuple.from_types(members, kind.cls)
     if isinstance(kind, QueueKind):
         return ReceiverType(item_type(kind.dtype), checked)
     if isinstance(kind, PoolKind):
