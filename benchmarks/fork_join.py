@@ -2,6 +2,7 @@
 
     python benchmarks/fork_join.py 30 36 40 --device cuda
     python benchmarks/fork_join.py 20 25 --device cpu
+    python benchmarks/fork_join.py 30 --device cuda --lists 1 --records-of-block 64
 
 With joins, a task opens one and pushes two calls that arrive there; the number at the root is compared with Fibonacci's. In
 `opens_alone` nobody arrives, and without joins a task pushes the two calls and no more. Times are medians of kernels in ms,
@@ -13,11 +14,13 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import tempfile
 from typing import Any
 
 import numpy as np
 
 import atos_py as atos
+from atos_py.arrays import join_layout
 
 CALL = np.dtype([("n", np.int64), ("up", np.int64)])
 
@@ -65,7 +68,17 @@ def main() -> None:
     parser.add_argument("--device", default=None)
     parser.add_argument("--repeat", type=int, default=10)
     parser.add_argument("--capacity", type=int, default=10**6, help="items and joins that have memory at the beginning")
+    parser.add_argument("--num-blocks", type=int)
+    parser.add_argument("--fetch-size", type=int)
+    parser.add_argument("--lists", type=int, help="of free records, in place of what the package has")
+    parser.add_argument("--records-of-block", type=int, help="that come and go together, likewise")
     given = parser.parse_args()
+    names = ("num_blocks", "fetch_size")
+    options: dict[str, Any] = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
+    if given.lists or given.records_of_block:  # before other modules read them, and with a cache for such tasks alone
+        os.environ["ATOS_CACHE_DIR"] = tempfile.mkdtemp(prefix="atos-fork-join-")
+        join_layout.LISTS, join_layout.BLOCK = given.lists or join_layout.LISTS, given.records_of_block or join_layout.BLOCK
+        join_layout.UNDECLARED, join_layout.FIRST_GENERATION = join_layout.LISTS, join_layout.LISTS + 1
     print("| number | task | tasks | ms | G tasks/s | records of joins |\n| --- | --- | --- | --- | --- | --- |")
     for n in given.numbers:
         wanted, calls = number(n)
@@ -77,7 +90,7 @@ def main() -> None:
             for _ in range(given.repeat + 1):
                 joins.reset()
                 queue.push([(n, 0)])
-                stats = queue.launch_thread(task, *arguments)
+                stats = queue.launch_thread(task, *arguments, **options)
                 times.append(stats.milliseconds)
                 if stats.tasks_run != calls or (task is with_joins and joins.result != wanted):
                     raise SystemExit(f"{task.name}: {stats.tasks_run} calls and {joins.result}, not {calls} and {wanted}")
