@@ -1,9 +1,9 @@
 """Launch random task trees in all configurations, from several threads; print a table of what went wrong.
 
-Items are numbers or records, of one kind or two, for one queue or two, with priorities or without. They wait, or the host sends
-them while workers run. Functions run when all is idle or between rounds. Queues grow or fill, launches run out of time or are
-stopped, and go on, now and then from a file. Every launch is checked: each task ran exactly once. A launch that does not end is
-reported, and the process exits.
+Items are numbers or records, of one kind or two, for one queue or two, with priorities or without, with joins or without. They
+wait, or the host sends them while workers run. Functions run when all is idle or between rounds. Queues grow or fill, launches
+run out of time or are stopped, and go on, now and then from a file. Every launch is checked: each task ran exactly once, and
+joins have added up all nodes. A launch that does not end is reported, and the process exits.
 
     python benchmarks/stress.py --launches 10000 --threads 4
     python benchmarks/stress.py --leak 1000000
@@ -31,6 +31,9 @@ import numpy as np
 import atos_py as atos
 
 RECORD = np.dtype([("node", np.int64), ("check", np.float64)])
+CALL = np.dtype([("node", np.int64), ("up", np.int64)])
+DTYPES = {"records": RECORD, "joins": CALL}
+ROOTS = {"records": np.array([(0, 0.5)], RECORD), "joins": np.array([(0, 0)], CALL)}
 COUNTS = ("launches", "tasks", "filled", "stopped", "restored", "wrong", "lost", "hung", "failed")
 
 
@@ -111,12 +114,24 @@ def make_tasks(priority: Callable[..., Any]) -> dict[str, Any]:
         worker.push(child, priority(child))
         other.push((child, child + 0.5))
 
+    @atos.task
+    def fork(worker, item, first, seen, joins, halt):  # type: ignore[no-untyped-def]
+        if worker.rank == 0:
+            v = item.node
+            atos.atomic_add(seen, v, 1)
+            stop_at(worker, v, halt)
+            j = worker.open(joins, first[v + 1] - first[v] + 1, parent=item.up)
+            for child in range(first[v], first[v + 1]):
+                worker.push((child, j), priority(child))
+            worker.arrive_at(joins, j, v)
+
     return {
         "one": grow,
         "records": grow_record,
         "groups": grow_in_groups,
         "two kinds": (grow_or_settle, settle),
         "two queues": grow_and_send,
+        "joins": fork,
     }
 
 
@@ -176,6 +191,7 @@ class Places:
         self.seen = [atos.zeros(len(first) - 1, dtype=np.int32, device=device) for first in TREES]
         self.aside = [atos.zeros(len(first) - 1, dtype=np.int32, device=device) for first in TREES]
         self.nothing = atos.zeros(1, dtype=np.int32, device=device)
+        self.joins, self.joined = atos.Joins(1, device=device), 0  # and what has arrived at the root so far
         self.halt = atos.zeros(1, dtype=np.int64, device=device)
         self.times = [0] * len(TREES)
         self.queues: dict[tuple[Any, ...], atos.Queue] = {}
@@ -215,6 +231,7 @@ def one(chance: random.Random, device: atos.Device, places: Places, progress: Pr
     name = chance.choice(("one", *TASKS[ordered]))
     task = TASKS[ordered][name]
     persistent, barrier = chance.choice(tuple(itertools.product((True, False), repeat=2)))
+    persistent |= name == "joins"
     started = persistent and not barrier and not ordered and chance.random() < 0.5
     number = chance.randrange(len(TREES))
     nodes = len(TREES[number]) - 1
@@ -225,8 +242,8 @@ def one(chance: random.Random, device: atos.Device, places: Places, progress: Pr
         "started" if started else "persistent" if persistent else "discrete",
         " and ".join(["priorities"] * ordered + ["barrier"] * barrier) or "relaxed",
     )
-    queue = places.queue(chance, device, nodes, RECORD if name == "records" else np.dtype(np.uint32), ordered)
-    root = np.array([(0, 0.5)], RECORD) if name == "records" else [0]
+    queue = places.queue(chance, device, nodes, DTYPES.get(name, np.dtype(np.uint32)), ordered)
+    root = ROOTS.get(name, [0])
     options: dict[str, Any] = {
         "fetch_size": chance.choice((1, 7, 32, 128)),
         "num_blocks": chance.choice((1, 2, 5, None)),
@@ -236,7 +253,8 @@ def one(chance: random.Random, device: atos.Device, places: Places, progress: Pr
     if looks:
         options["each_round" if barrier and chance.random() < 0.5 else "idle"] = look
     places.halt[0] = chance.randrange(1, 2 * nodes + 1)
-    third = places.aside[number] if looks else places.nothing
+    third: Any = places.joins if name == "joins" else places.aside[number] if looks else places.nothing
+    saved = {"joins": places.joins} if name == "joins" else {}
     other = None
     if name == "two queues":
         size = chance.choice((1, nodes, 4 * nodes))
@@ -284,9 +302,9 @@ def one(chance: random.Random, device: atos.Device, places: Places, progress: Pr
         finally:
             progress.running.pop(threading.get_ident(), None)
         if chance.random() < 0.1:
-            queue.save(places.file)
+            queue.save(places.file, **saved)
             queue.clear()
-            queue = atos.Queue.load(places.file, device=device)
+            queue = atos.Queue.load(places.file, device=device, **saved)
             restored += 1
     places.times[number] += times
     seen = places.seen[number].to_numpy()
@@ -296,7 +314,12 @@ def one(chance: random.Random, device: atos.Device, places: Places, progress: Pr
         sent = np.sort(other.peek(), order="node")
         expected = np.repeat(np.arange(1, nodes), times)
         wrong |= not np.array_equal(sent["node"], expected) or not np.array_equal(sent["check"], expected + 0.5)
+    if name == "joins":
+        places.joined += times * nodes * (nodes - 1) // 2
+        wrong |= places.joins.result != places.joined or places.joins.pending != 0
     if wrong:
+        places.joins.reset()
+        places.joined = 0
         places.seen[number][:] = 0
         places.times[number] = 0
         places.aside[number][:] = 0
