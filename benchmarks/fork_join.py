@@ -5,8 +5,8 @@
     python benchmarks/fork_join.py 30 --device cuda --lists 1 --records-of-block 64
 
 With joins, a task opens one and pushes two calls that arrive there; the number at the root is compared with Fibonacci's. In
-`opens_alone` nobody arrives, and without joins a task pushes the two calls and no more. Times are medians of kernels in ms,
-with the least and the most, after a first launch that is not counted.
+`opens_alone` nobody arrives, and without joins a task pushes the two calls and no more. `deepest_first` has joins too, and a
+queue with buckets. Times are medians of kernels in ms, with the least and the most, after a first launch that is not counted.
 """
 
 from __future__ import annotations
@@ -53,6 +53,17 @@ def without_joins(worker, item):  # type: ignore[no-untyped-def]
         worker.push((item.n - 2, 0))
 
 
+@atos.task
+def deepest_first(worker, item, joins):  # type: ignore[no-untyped-def]
+    """Add the numbers of two calls, of which the smaller ones run first."""
+    if item.n < 2:
+        worker.arrive_at(joins, item.up, item.n)
+    else:
+        j = worker.open(joins, 2, parent=item.up)
+        worker.push((item.n - 1, j), item.n - 1)
+        worker.push((item.n - 2, j), item.n - 2)
+
+
 def number(n: int) -> tuple[int, int]:
     """Return Fibonacci's number, and how many calls compute it."""
     this, following = 0, 1
@@ -82,9 +93,10 @@ def main() -> None:
     print("| number | task | tasks | ms | G tasks/s | records of joins |\n| --- | --- | --- | --- | --- | --- |")
     for n in given.numbers:
         wanted, calls = number(n)
-        for task in (with_joins, opens_alone, without_joins):
+        for task in (with_joins, opens_alone, without_joins, deepest_first):
             joins = atos.Joins(given.capacity, device=given.device)
-            queue = atos.Queue(given.capacity, dtype=CALL, device=given.device)
+            buckets = {"buckets": 64, "delta": 1} if task is deepest_first else {}
+            queue = atos.Queue(given.capacity, dtype=CALL, device=given.device, **buckets)  # type: ignore[arg-type]
             arguments: list[Any] = [] if task is without_joins else [joins]
             times = []
             for _ in range(given.repeat + 1):
@@ -92,7 +104,7 @@ def main() -> None:
                 queue.push([(n, 0)])
                 stats = queue.launch_thread(task, *arguments, **options)
                 times.append(stats.milliseconds)
-                if stats.tasks_run != calls or (task is with_joins and joins.result != wanted):
+                if stats.tasks_run != calls or (task in (with_joins, deepest_first) and joins.result != wanted):
                     raise SystemExit(f"{task.name}: {stats.tasks_run} calls and {joins.result}, not {calls} and {wanted}")
             _, *counted = times
             median = statistics.median(counted)

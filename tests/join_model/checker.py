@@ -59,7 +59,7 @@ class PausedError(Exception):
 
 
 class Scenario(NamedTuple):
-    """What is explored: threads, memory, items that are in the queue at the beginning, and the task on an item.
+    """A scenario: its threads and memory, the items that are in the queue at the beginning, and the task on an item.
 
     Before an item of a kind that `opens` names, a thread reserves so many records. `setup` runs before all threads, on the
     first of them. What `root` is at the end, and how many records were used at most, is known beforehand.
@@ -83,7 +83,7 @@ class Scenario(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """What of the right protocol is different: places in the source, or the orders of `subtract`."""
+    """A variant of the protocol: changed places in the source, or other memory orders of `subtract`."""
 
     change: Change | None = None
     releases: bool = True
@@ -96,7 +96,7 @@ RIGHT = Variant()
 
 
 class Outcome(NamedTuple):
-    """How an exploration ended: the rule that is broken, if any, and the steps to it; or how much there was."""
+    """The result of an exploration: the broken rule, if any, and the steps to it; otherwise the numbers of states and ends."""
 
     broken: str
     steps: list[str]
@@ -198,7 +198,7 @@ class Records:
 
 
 class Worker:
-    """What a task calls, as lower_joins.py lowers it with checks, over the functions of join_records.py."""
+    """The worker of a task: its methods call the functions of join_records.py, as lower_joins.py lowers them with checks."""
 
     rank = 0
 

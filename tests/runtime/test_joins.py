@@ -280,7 +280,7 @@ def open_three(worker, v, joins, ran):
 
 
 def test_no_task_begins_without_records(device):
-    """What has begun has opened all of its joins; the others are in the queue."""
+    """A task that has begun has opened all of its joins; the items of the other tasks are in the queue."""
     joins = atos.Joins(1, max_capacity=1, device=device)
     items = joins._records.max_capacity // 3 + 5000
     ran = atos.zeros(items, dtype=np.int32, device=device)
@@ -308,26 +308,28 @@ def test_more_than_was_declared_is_told(device):
         queue.launch_thread(greedy, joins)
 
 
+@atos.task
+def stopping(worker, item, joins, steps):
+    """Compute as `fibonacci` does, and end the launch at every thousandth step."""
+    if worker.rank == 0:
+        if atos.atomic_add(steps, 0, 1) % 1000 == 999:
+            worker.stop()
+        if item.n < 2:
+            worker.arrive_at(joins, item.up, item.n)
+        else:
+            j = worker.open(joins, 2, parent=item.up)
+            worker.push((item.n - 1, j))
+            worker.push((item.n - 2, j))
+
+
 def test_a_stop_lies_between_steps(device, worker):
     """A launch that is stopped goes on as if it had not been."""
-
-    def counted(worker, item, joins, steps):
-        if worker.rank == 0:
-            if atos.atomic_add(steps, 0, 1) % 1000 == 999:
-                worker.stop()
-            if item.n < 2:
-                worker.arrive_at(joins, item.up, item.n)
-            else:
-                j = worker.open(joins, 2, parent=item.up)
-                worker.push((item.n - 1, j))
-                worker.push((item.n - 2, j))
-
-    task, steps = atos.task(counted), atos.zeros(1, dtype=np.int64, device=device)
+    steps = atos.zeros(1, dtype=np.int64, device=device)
     joins, queue = atos.Joins(1, device=device), atos.Queue(100, dtype=CALL, device=device)
     queue.push([(17, 0)])
     launches = 0
     while len(queue):
-        launch(queue, worker, task, joins, steps)
+        launch(queue, worker, stopping, joins, steps)
         launches += 1
     assert launches > 2
     assert (joins.result, joins.pending) == (1597, 0)
@@ -335,22 +337,10 @@ def test_a_stop_lies_between_steps(device, worker):
 
 def test_a_checkpoint_has_joins(device, tmp_path):
     """A run goes on in a process that has only the file."""
-
-    def counted(worker, item, joins, steps):
-        if worker.rank == 0:
-            if atos.atomic_add(steps, 0, 1) == 3000:
-                worker.stop()
-            if item.n < 2:
-                worker.arrive_at(joins, item.up, item.n)
-            else:
-                j = worker.open(joins, 2, parent=item.up)
-                worker.push((item.n - 1, j))
-                worker.push((item.n - 2, j))
-
-    task, steps = atos.task(counted), atos.zeros(1, dtype=np.int64, device=device)
+    steps = atos.zeros(1, dtype=np.int64, device=device)
     joins, queue = atos.Joins(1, device=device), atos.Queue(100, dtype=CALL, device=device)
     queue.push([(20, 0)])
-    assert queue.launch_thread(task, joins, steps).stopped
+    assert queue.launch_thread(stopping, joins, steps).stopped
     pending = joins.pending
     assert pending > 0
     queue.save(tmp_path / "run.atos", joins=joins, steps=steps)
@@ -358,7 +348,8 @@ def test_a_checkpoint_has_joins(device, tmp_path):
         other, read = atos.Joins(5, device=where), atos.zeros(1, dtype=np.int64, device=where)
         again = atos.Queue.load(tmp_path / "run.atos", device=where, joins=other, steps=read)
         assert (other.pending, read[0]) == (pending, steps[0])
-        again.launch_thread(task, other, read)
+        while len(again):
+            again.launch_thread(stopping, other, read)
         assert (other.result, other.pending) == (6765, 0)
         other.reset()
         again.push([(15, 0)])
