@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -47,55 +48,82 @@ def cases() -> list[Any]:
     return result
 
 
+class NotBuiltError(Exception):
+    """There is no compiler for a variant, or nothing that runs its programs."""
+
+
+class Variant:
+    """The programs of all test files in one variant: a variant is compiled as a whole, once, by a pool of threads.
+
+    What waits for something in the pool was submitted after it, so that there is always something that can run.
+    """
+
+    def __init__(self, name: str, directory: Path, pool: ThreadPoolExecutor) -> None:
+        self.name, self.directory, self.runner = name, directory, RUNNERS.get(name, [])
+        self.compiler = [*COMPILERS.get(name, CXX), *FLAGS, *VARIANTS[name]]
+        self.works = pool.submit(self._try)
+        # The library is compiled once; GPUs stay out of it, so that it needs no CUDA headers.
+        self.core = {source: pool.submit(self._compile, source) for source in sorted(CSRC.rglob("*.cpp"))}
+        tests = {source: pool.submit(self._compile, source) for source in FILES}
+        self.programs = {source.stem: pool.submit(self._link, source.stem, compiled) for source, compiled in tests.items()}
+
+    def run(self, file: str, name: str) -> subprocess.CompletedProcess[str]:
+        """Run a test."""
+        return subprocess.run(
+            [*self.runner, self.programs[file].result(), name],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=600,  # under a sanitizer, on cores that others use too, some take minutes
+            check=False,
+            env={**os.environ, **SANITIZERS},
+        )
+
+    def _try(self) -> None:
+        for tool in (self.compiler[0], *self.runner[:1]):
+            if shutil.which(tool) is None:
+                raise NotBuiltError(f"there is no {tool}")
+        nothing = self.directory / "nothing.cpp"
+        nothing.write_text("int main() { return 0; }")
+        commands = [*self.compiler, nothing, "-o", self.directory / "nothing"], [*self.runner, self.directory / "nothing"]
+        if any(subprocess.run(command, capture_output=True, check=False).returncode for command in commands):
+            words = " ".join(VARIANTS[self.name])
+            raise NotBuiltError(f"the compiler cannot build, or the machine not run, programs with {words}")
+
+    def _make(self, output: Path, *arguments: object) -> Path:
+        self.works.result()
+        command = [*self.compiler, *map(str, arguments), "-o", str(output)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr}"
+        return output
+
+    def _compile(self, source: Path) -> Path:
+        within = CSRC if source.is_relative_to(CSRC) else source.parent
+        return self._make(self.directory / f"{'_'.join(source.relative_to(within).parts)}.o", "-c", source)
+
+    def _link(self, name: str, compiled: Future[Path]) -> Path:
+        objects = [compiled.result(), *(each.result() for each in self.core.values())]
+        return self._make(self.directory / name, *objects, "-ldl")
+
+
 # One process has them all: each would build all programs.
 pytestmark = pytest.mark.xdist_group("core")
 
 
-@pytest.fixture(scope="session")
-def executable(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A function that returns the executable of a test file in a variant; a variant is compiled as a whole, once."""
-    built: dict[str, dict[str, Path | str]] = {}  # what the compiler said in place of what it did not build
-
-    def run(command: list[Any]) -> str | None:
-        done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
-        return None if done.returncode == 0 else f"{' '.join(map(str, command))}\n{done.stderr}"
-
-    def build(variant: str) -> dict[str, Path | str]:
-        directory, flags = tmp_path_factory.mktemp(variant), [*COMPILERS.get(variant, CXX), *FLAGS, *VARIANTS[variant]]
-        nothing = directory / "nothing.cpp"
-        nothing.write_text("int main() { return 0; }")
-        if run([*flags, nothing, "-o", directory / "nothing"]) or run([*RUNNERS.get(variant, []), directory / "nothing"]):
-            return {}
-        # The library is compiled once; GPUs stay out of it, so that it needs no CUDA headers.
-        core, tests = sorted(CSRC.rglob("*.cpp")), FILES
-        objects = {source: directory / f"{'_'.join(source.relative_to(CSRC).parts)}.o" for source in core}
-        objects |= {source: directory / f"{source.stem}.o" for source in tests}
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            compiled = pool.map(lambda source: run([*flags, "-c", source, "-o", objects[source]]), objects)
-            said = dict(zip(objects, compiled, strict=True))
-            library = [objects[source] for source in core]
-            broken = "".join(said[source] or "" for source in core)
-
-            def link(source: Path) -> Path | str:
-                program = directory / source.stem
-                return broken or said[source] or run([*flags, objects[source], *library, "-ldl", "-o", program]) or program
-
-            return dict(zip([source.stem for source in tests], pool.map(link, tests), strict=True))
-
-    def get(variant: str, file: str) -> Path:
-        for tool in (COMPILERS.get(variant, CXX)[0], *RUNNERS.get(variant, [])[:1]):
-            if shutil.which(tool) is None:
-                pytest.skip(f"there is no {tool}")
-        if variant not in built:
-            built[variant] = build(variant)
-        if not built[variant]:
-            pytest.skip(f"the compiler cannot build, or the machine not run, programs with {' '.join(VARIANTS[variant])}")
-        program = built[variant][file]
-        if isinstance(program, str):
-            pytest.fail(program)
-        return program
-
-    return get
+@pytest.fixture(scope="module")
+def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Any, Future[Any]]]:
+    """How the chosen tests end, as many at a time as there are cores."""
+    chosen = [
+        tuple(item.callspec.params[each] for each in ("variant", "file", "name"))
+        for item in request.session.items
+        if item.path == request.path and hasattr(item, "callspec")
+    ]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        ends = {}
+        for name in dict.fromkeys(case[0] for case in chosen):
+            variant = Variant(name, tmp_path_factory.mktemp(name), pool)
+            ends.update({case: pool.submit(variant.run, *case[1:]) for case in chosen if case[0] == name})
+        yield ends
 
 
 def test_there_are_cpp_tests():
@@ -104,18 +132,12 @@ def test_there_are_cpp_tests():
 
 
 @pytest.mark.part("cpp")
-@pytest.mark.timeout(500)
+@pytest.mark.timeout(1800)  # the first of a variant waits for its programs
 @pytest.mark.parametrize(("variant", "file", "name"), cases())
-def test_cpp(executable, variant, file, name):
-    program = executable(variant, file)
-    done = subprocess.run(
-        [*RUNNERS.get(variant, []), program, name],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=300,  # under a sanitizer, on cores that others use too, some take minutes
-        check=False,
-        env={**os.environ, **SANITIZERS},
-    )
+def test_cpp(outcomes, variant, file, name):
+    try:
+        done = outcomes[variant, file, name].result()
+    except NotBuiltError as error:
+        pytest.skip(str(error))
     assert done.returncode == 0, f"{file} {name} ({variant}) ended with {done.returncode}\n{done.stderr[-8000:]}"
     assert done.stdout.strip() == f"{name}: ok"

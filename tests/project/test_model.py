@@ -56,12 +56,12 @@ def program(directory: Path, common: Common, kind: Kind, changes: Sequence[Chang
 def explore(model: Path, scenario: str) -> Outcome:
     """Run a model."""
     bounds = [f"{name}={value}" for name, value in SCENARIOS[scenario].items() if name != "item_bytes"]
-    done = subprocess.run([model, *bounds], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([model, *bounds], capture_output=True, text=True, timeout=600, check=False)
     return Outcome(done.returncode, done.stdout + done.stderr)
 
 
-# One process has them all: each would begin all models for its own part.
-pytestmark = pytest.mark.xdist_group("model")
+# One process has them all: each would begin all models for its own part. The first wait for what was begun before.
+pytestmark = [pytest.mark.xdist_group("model"), pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")
