@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_limits import linked
 from scipy.sparse import csgraph
 
 import atos_py as atos
@@ -18,7 +19,6 @@ from atos_py.algorithms.bfs import UNREACHED, assign_parents, tasks, verify_bfs
 from atos_py.algorithms.bfs import api as driver
 from atos_py.algorithms.bfs.direction import MAX_PUSHED_LEVELS, Search, expand, list_level, open_level, pull
 from atos_py.algorithms.bfs.tasks import visit_within
-from atos_py.compile import linker as link
 from atos_py.compile.arguments import describe
 from atos_py.compile.kinds import Tasks
 from atos_py.compile.spec import ProgramSpec
@@ -331,7 +331,7 @@ def test_kernels_spill_next_to_nothing(worker: str) -> None:
     ):
         kinds = tuple(map(describe, (graph.indptr, graph.indices, *arguments)))
         try:
-            kernel = link.cubin(ProgramSpec(task, None, kinds, item_dtype, worker, each_round=between), (9, 0))
+            kernel = linked(ProgramSpec(task, None, kinds, item_dtype, worker, each_round=between), 48)
         except BuildError as error:
             pytest.skip(str(error))
         assert max(kernel.stack_bytes, kernel.spill_bytes) <= (16 if worker == "cta" and between else 0)

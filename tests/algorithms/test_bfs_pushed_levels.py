@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_limits import linked
 
 import atos_py as atos
 from atos_py.algorithms.bfs import UNREACHED, pushed_levels
@@ -137,6 +138,6 @@ def test_registers():
     graph = atos.generate.road(4, 1.0, device="cpu")._replace(weights=None)
     depth, tried = (atos.zeros(k, dtype=np.uint32, device="cpu") for k in (16, 1))
     kinds, end = tuple(map(describe, (graph, depth, tried, 9))), pushed_levels.end_level
-    found = link.cubin(ProgramSpec(pushed_levels.try_first, None, kinds, np.dtype("u4"), each_round=end), (9, 0))
+    found = linked(ProgramSpec(pushed_levels.try_first, None, kinds, np.dtype("u4"), each_round=end), 48)
     assert (found.stack_bytes, found.spill_bytes) == (0, 0)
     assert found.registers <= 48  # 46; with 40 it would spill, since a spilled item has a ticket

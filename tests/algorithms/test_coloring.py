@@ -397,10 +397,9 @@ def test_kernels_keep_to_registers(launched, worker, dtype, given_order):
     vertices = atos.asarray(np.arange(16, dtype=np.uint32), device="cpu", readonly=True) if given_order else None
     kinds = tuple(map(describe, (graph, atos.zeros(16, dtype=np.uint32, device="cpu"), ColoringParams(vertices, 16, 16, 0))))
     try:
-        kernel = link.cubin(ProgramSpec(launched, None, kinds, np.dtype(dtype), worker), (9, 0))
+        check_registers(ProgramSpec(launched, None, kinds, np.dtype(dtype), worker))
     except BuildError as error:
         pytest.skip(str(error))
-    check_registers(kernel, launched, worker)
 
 
 PATH = atos.Graph.from_edges([0, 1, 1, 3], [1, 2, 1, 3], num_vertices=4, symmetrize=True, device="cpu")

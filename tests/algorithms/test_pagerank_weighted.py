@@ -11,6 +11,7 @@ import pytest
 from fake_arrays import array
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_limits import linked
 
 import atos_py as atos
 from atos_py.__main__ import main
@@ -198,5 +199,5 @@ def test_kernels_spill_nothing() -> None:
         sum_weights: (128, 16, *rows, array("f8"), *weighted),
     }
     for task, arguments in tasks.items():
-        found = link.cubin(ProgramSpec(task, None, tuple(map(describe, arguments)), np.dtype("u4")), (9, 0))
+        found = linked(ProgramSpec(task, None, tuple(map(describe, arguments)), np.dtype("u4")))
         assert (found.spill_bytes, found.stack_bytes) == (0, 0)

@@ -1,4 +1,4 @@
-"""What tasks with joins become once they are linked into the core. No GPU needed."""
+"""Kernels of tasks with joins, linked for sm_90: registers and spills. No GPU needed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kernel_limits import linked
 from shared_tasks import CALL, fibonacci
 
 import atos_py as atos
@@ -47,11 +48,11 @@ def arguments(dtype: Any, *others: Any) -> tuple[Any, ...]:
 @pytest.mark.parametrize("dtype", [np.int64, np.float32])
 def test_all_words_link(dtype):
     kinds = arguments(dtype, atos.zeros(2, dtype=dtype, device="cpu"))
-    found = link.cubin(ProgramSpec(all_words, None, kinds, np.dtype(np.int64), "warp"), (9, 0))
+    found = linked(ProgramSpec(all_words, None, kinds, np.dtype(np.int64), "warp"))
     assert found.spill_bytes == 0
 
 
 def test_a_fork_spills_nothing():
-    found = link.cubin(ProgramSpec(fibonacci, None, arguments(np.int64), CALL, "thread"), (9, 0))
+    found = linked(ProgramSpec(fibonacci, None, arguments(np.int64), CALL, "thread"), 48)
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert found.registers <= 48

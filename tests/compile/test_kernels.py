@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from fake_arrays import FakeArray
+from kernel_limits import linked
 
 import atos_py as atos
 from atos_py.algorithms import bfs
@@ -230,7 +231,7 @@ TASKS: dict[str, tuple[Launchable, Any, tuple[Any, ...], np.dtype]] = {
 
 def kernel(name: str, worker: str, cc: tuple[int, int] = (9, 0)) -> link.LinkedKernel:
     task, idle, args, dtype = TASKS[name]
-    return link.cubin(ProgramSpec(task, idle, tuple(map(describe, args)), dtype, worker), cc)
+    return linked(ProgramSpec(task, idle, tuple(map(describe, args)), dtype, worker), MOST_REGISTERS, cc)
 
 
 @atos.task
@@ -259,10 +260,10 @@ def test_kernels_over_several_gpus(worker, dtype):
     """Atomics on what GPUs share are of system scope; those of one GPU are as they were."""
     every = every_atomic if dtype.names is None else pass_records_on
     args = tuple(map(describe, (array("u4"), array("i8"), array("f4"), array("u1"))))
-    found = link.cubin(ProgramSpec(every, None, args, dtype, worker, peers=True), (9, 0))
+    found = linked(ProgramSpec(every, None, args, dtype, worker, peers=True))
     assert found.registers <= MOST_REGISTERS
     assert (found.stack_bytes, found.spill_bytes) == (0, 0)
-    alone = link.cubin(ProgramSpec(every, None, args, dtype, worker), (9, 0))
+    alone = linked(ProgramSpec(every, None, args, dtype, worker))
     assert alone.registers <= max(found.registers, 40)  # fewer than 40 let no more threads in
     assert len(alone.code) < len(found.code)
 
@@ -280,7 +281,7 @@ def to_nested(worker, v, words):
 @pytest.mark.parametrize("worker", WORKERS)
 def test_kernels_of_several_tasks_over_several_gpus(worker):
     args = (describe(array("u4")),)
-    found = link.cubin(ProgramSpec(Tasks((to_flat, to_nested)), None, args, np.dtype("u4"), worker, peers=True), (9, 0))
+    found = linked(ProgramSpec(Tasks((to_flat, to_nested)), None, args, np.dtype("u4"), worker, peers=True))
     assert (found.stack_bytes, found.spill_bytes) == (0, 0)
     assert found.registers <= MOST_REGISTERS
 
@@ -298,7 +299,7 @@ def test_kernels_spill_nothing(name, worker):
 @pytest.mark.parametrize("worker", WORKERS)
 def test_kernels_with_rounds_spill_little(worker, idle):
     args = (describe(GRAPH), describe(array("u4")))
-    found = link.cubin(ProgramSpec(pull, idle, args, np.dtype("u4"), worker, each_round=between_rounds), (9, 0))
+    found = linked(ProgramSpec(pull, idle, args, np.dtype("u4"), worker, each_round=between_rounds))
     assert found.asks_for_round
     assert max(found.spill_bytes, found.stack_bytes) <= SPILLS_WITH_ROUNDS
     assert 16 <= found.registers <= MOST_REGISTERS
@@ -307,7 +308,7 @@ def test_kernels_with_rounds_spill_little(worker, idle):
 @pytest.mark.parametrize("worker", WORKERS)
 def test_kernels_with_rounds_over_several_gpus_spill_little(worker):
     args = (describe(GRAPH), describe(array("u4")))
-    found = link.cubin(ProgramSpec(pull, None, args, np.dtype("u4"), worker, each_round=between_rounds, peers=True), (9, 0))
+    found = linked(ProgramSpec(pull, None, args, np.dtype("u4"), worker, each_round=between_rounds, peers=True))
     assert found.asks_for_round
     assert max(found.spill_bytes, found.stack_bytes) <= SPILLS_WITH_ROUNDS
     assert 16 <= found.registers <= MOST_REGISTERS
@@ -318,7 +319,7 @@ def test_a_kernel_without_rounds_has_nothing_of_them(worker):
     """Kernels without a function between rounds have no code for it."""
     args = (describe(GRAPH), describe(array("u4")))
     without, empty = (
-        link.cubin(ProgramSpec(visit, None, args, np.dtype("u4"), worker, each_round=function), (9, 0))
+        linked(ProgramSpec(visit, None, args, np.dtype("u4"), worker, each_round=function))
         for function in (None, lambda worker, graph, depth: None)
     )
     assert not without.asks_for_round
@@ -330,7 +331,7 @@ def test_a_kernel_without_rounds_has_nothing_of_them(worker):
 @pytest.mark.parametrize("name", ["nested", "idle", "record of 16 bytes"])
 def test_workers_with_an_inbox_spill_nothing(name, worker):
     task, idle, args, dtype = TASKS[name]
-    found = link.cubin(ProgramSpec(task, idle, tuple(map(describe, args)), dtype, worker, inbox=True), (9, 0))
+    found = linked(ProgramSpec(task, idle, tuple(map(describe, args)), dtype, worker, inbox=True))
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert found.registers <= MOST_REGISTERS
     assert len(found.code) > len(kernel(name, worker).code)  # of which the others have nothing
@@ -340,7 +341,7 @@ def test_workers_with_an_inbox_spill_nothing(name, worker):
 @pytest.mark.parametrize("name", ["nested", "idle", "record of 16 bytes"])
 def test_workers_that_count_spill_nothing(name, worker):
     task, idle, args, dtype = TASKS[name]
-    found = link.cubin(ProgramSpec(task, idle, tuple(map(describe, args)), dtype, worker, counters=True), (9, 0))
+    found = linked(ProgramSpec(task, idle, tuple(map(describe, args)), dtype, worker, counters=True))
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert kernel(name, worker).registers <= found.registers <= MOST_REGISTERS
     assert len(found.code) > len(kernel(name, worker).code)  # of which the others have nothing
@@ -376,7 +377,7 @@ def test_machine_code_has_no_calls(name, worker, tmp_path):
 @pytest.mark.parametrize("name", ["flat, groups", "nested, groups"])
 def test_checks_of_groups_link(name, worker):
     task, idle, args, dtype = TASKS[name]
-    found = link.cubin(ProgramSpec(task, idle, tuple(map(describe, args)), dtype, worker, debug=True), (9, 0))
+    found = linked(ProgramSpec(task, idle, tuple(map(describe, args)), dtype, worker, debug=True))
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
 
 
@@ -399,7 +400,7 @@ def test_other_architectures_link(name, worker, cc):
 
 @pytest.mark.parametrize("worker", WORKERS)
 def test_an_array_of_a_thread_is_all_that_its_stack_holds(worker):
-    found = link.cubin(ProgramSpec(local, None, (describe(array("i4")),), np.dtype("u4"), worker), (9, 0))
+    found = linked(ProgramSpec(local, None, (describe(array("i4")),), np.dtype("u4"), worker))
     assert 32 * 4 <= found.stack_bytes <= 32 * 4 + 16
     assert found.spill_bytes == 0
 
@@ -414,7 +415,7 @@ def send(worker, v, numbers, records):
 @pytest.mark.parametrize("worker", WORKERS)
 def test_pushes_into_other_queues_spill_nothing(worker):
     kinds = QueueKind(np.dtype("u4")), QueueKind(np.dtype([(name, "i8") for name in "abc"]))
-    found = link.cubin(ProgramSpec(atos.task(send), None, kinds, np.dtype("u8"), worker), (9, 0))
+    found = linked(ProgramSpec(atos.task(send), None, kinds, np.dtype("u8"), worker))
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
 
 
@@ -433,19 +434,19 @@ def allocate(worker, v, records, numbers):
 def test_elements_of_pools_spill_nothing(worker):
     records = PoolArgument(array("i8"), {"corner": array("i4", ndim=2), "mass": array("f8")})
     pools = records, PoolArgument(array("i8"), {"values": array("i4")})
-    found = link.cubin(ProgramSpec(atos.task(allocate), None, tuple(map(describe, pools)), np.dtype("u4"), worker), (9, 0))
+    found = linked(ProgramSpec(atos.task(allocate), None, tuple(map(describe, pools)), np.dtype("u4"), worker))
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert found.registers <= 40
 
 
 @pytest.mark.parametrize("worker", WORKERS)
 def test_a_task_that_prints_links(worker):
-    found = link.cubin(ProgramSpec(told, None, (describe(array("i4")),), np.dtype("u4"), worker), (9, 0))
+    found = linked(ProgramSpec(told, None, (describe(array("i4")),), np.dtype("u4"), worker))
     assert b"vprintf" in found.code
     assert b"vprintf" not in kernel("bfs", worker).code
 
 
 def test_a_task_with_little_room_for_registers_still_links():
     task, idle, args, dtype = TASKS["flat, all methods"]
-    found = link.cubin(ProgramSpec(task, idle, tuple(map(describe, args)), dtype, max_registers=32), (9, 0))
+    found = linked(ProgramSpec(task, idle, tuple(map(describe, args)), dtype, max_registers=32))
     assert found.registers <= 32

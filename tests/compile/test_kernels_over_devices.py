@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_limits import check_registers
+from kernel_limits import check_registers, linked
 
 import atos_py as atos
 from atos_py.algorithms.bfs import direction_over_devices as levels
@@ -52,8 +52,7 @@ def test_search_by_level(worker):
     )
     tasks = Tasks(levels.LEVEL_TASKS)
     args = describe(PARTS), describe(search)
-    found = link.cubin(ProgramSpec(tasks, None, args, VERTEX, worker, each_round=levels.open_level, peers=True), (9, 0))
-    check_registers(found, tasks, worker, most=80)
+    check_registers(ProgramSpec(tasks, None, args, VERTEX, worker, each_round=levels.open_level, peers=True), most=80)
 
 
 def test_pushed_levels():
@@ -65,8 +64,7 @@ def test_pushed_levels():
     bits = depth, tried, tried.rows, reached
     search = pushed.PushedSearch(*bits, pieces, counts, counts.rows, takers, plan_growing_ranges(1, 64), 9)
     args = describe(PARTS), describe(search)
-    found = link.cubin(ProgramSpec(pushed.push_level, None, args, VERTEX, each_round=pushed.end_round, peers=True), (9, 0))
-    check_registers(found, pushed.push_level, "cta")
+    found = check_registers(ProgramSpec(pushed.push_level, None, args, VERTEX, each_round=pushed.end_round, peers=True))
     assert found.spill_bytes <= 64
 
 
@@ -75,7 +73,7 @@ def test_parents():
     offer = atos.full(16, 0, dtype=np.uint64, partition=PARTS, combine="min")
     tree = parents.Tree(depth, offer, parent, plan_device_ranges(PARTS.ownership, "cta", TAKEN), 64)
     args = describe(PARTS), describe(tree)
-    found = link.cubin(ProgramSpec(parents.find_parents, None, args, VERTEX, each_round=parents.next_round, peers=True), (9, 0))
+    found = linked(ProgramSpec(parents.find_parents, None, args, VERTEX, each_round=parents.next_round, peers=True), 80)
     assert (found.stack_bytes, found.spill_bytes) == (0, 0)
     assert found.registers <= 80
 
@@ -92,7 +90,7 @@ def test_chebyshev_iteration(worker, dtype):
     counts = pagerank.Counts(totals.rows, taken.rows)
     args = tuple(map(describe, (order, 16, PARTS.indptr, PARTS.indices, 0.01, counts, run)))
     task, end = pagerank.chebyshev_over, pagerank.end_of_round
-    found = link.cubin(ProgramSpec(task, None, args, VERTEX, worker, each_round=end, peers=True), (9, 0))
+    found = linked(ProgramSpec(task, None, args, VERTEX, worker, each_round=end, peers=True), 96)
     assert (found.stack_bytes, found.spill_bytes) == (0, 0)
     assert found.registers <= 96
 
@@ -103,8 +101,6 @@ def test_shortest_paths(worker, dtype):
     item = np.dtype([("vertex", "u4"), ("distance", dtype)])
     distance = atos.full(16, 0, dtype=dtype, partition=PARTS, combine="min")
     args = tuple(map(describe, (weighted, distance, None, None)))
-    found = link.cubin(
-        ProgramSpec(relax, None, args, item, worker, max_registers=96, buckets=True, peers=True), (9, 0)
-    )  # with one limit, for one link
+    found = linked(ProgramSpec(relax, None, args, item, worker, max_registers=96, buckets=True, peers=True))
     assert (found.stack_bytes, found.spill_bytes) == (0, 0)
     assert found.registers <= 96

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from fake_arrays import FakeArray
-from kernel_limits import check_registers
+from kernel_limits import check_registers, linked
 
 import atos_py as atos
 from atos_py.algorithms import maximal_independent_set
@@ -53,7 +53,7 @@ def test_triangles_spill_nothing():
         (count_triangles.count_in_rows, (64, divided, 4, numbers, numbers)),
     ]
     for task, args in tasks:
-        found = link.cubin(ProgramSpec(task, None, tuple(map(describe, args)), np.dtype("u4")), (9, 0))
+        found = linked(ProgramSpec(task, None, tuple(map(describe, args)), np.dtype("u4")))
         assert (found.spill_bytes, found.stack_bytes) == (0, 0)
         assert found.registers <= MOST_REGISTERS
 
@@ -61,15 +61,14 @@ def test_triangles_spill_nothing():
 def test_deciding_keeps_to_registers():
     graph, state = atos.Graph._make([*GRAPH, None]), array("u1")
     task, args = maximal_independent_set.decide, tuple(map(describe, (graph, state, np.uint64(0))))
-    found = link.cubin(ProgramSpec(task, None, args, np.dtype("u4")), (9, 0))
-    check_registers(found, task, "cta")
+    check_registers(ProgramSpec(task, None, args, np.dtype("u4")))
 
 
 def test_propagation_spills_nothing():
     graph, label, flag = atos.Graph._make([*GRAPH, None]), array("u4"), array("u1")
     shared = label_propagation.Labels(label, label, flag, flag, array("i8"), np.uint64(0), 0, 16)
     task, args = label_propagation.propagate, tuple(map(describe, (graph, shared)))
-    found = link.cubin(ProgramSpec(task, None, args, np.dtype("u4"), each_round=label_propagation.end_step), (9, 0))
+    found = linked(ProgramSpec(task, None, args, np.dtype("u4"), each_round=label_propagation.end_step))
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert found.registers <= MOST_REGISTERS
 
@@ -78,7 +77,7 @@ def test_peeling_spills_nothing():
     shared = peeling.Peeling(array("i4"), array("u4"), array("u4"), array("i8"), 16)
     graph = atos.Graph._make([*GRAPH, None])
     task, args = Tasks((peeling.scan, peeling.remove_row)), tuple(map(describe, (graph, shared)))
-    found = link.cubin(ProgramSpec(task, None, args, np.dtype("u4"), each_round=peeling.open_next_level), (9, 0))
+    found = linked(ProgramSpec(task, None, args, np.dtype("u4"), each_round=peeling.open_next_level))
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert found.registers <= MOST_REGISTERS
 
@@ -86,7 +85,7 @@ def test_peeling_spills_nothing():
 @pytest.mark.parametrize("degree", ["i4", "i8"])
 def test_leaving_a_core_spills_nothing(degree):
     args = tuple(map(describe, (*GRAPH, 16, 16, array(degree))))
-    found = link.cubin(ProgramSpec(leave, None, args, np.dtype("u4")), (9, 0))
+    found = linked(ProgramSpec(leave, None, args, np.dtype("u4")), 40)
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert found.registers <= 40
 
@@ -108,15 +107,15 @@ def test_edits_fit_registers(dtype):
         (Tasks(deleting), (state, deletion), end_deletion_round),
         (row_edits.pack_rows, (state, row_edits.Packing(rows, table.room, array("i8"), ids, weights)), None),
     ]
+    most = 80 if dtype is None else 96
     for task, args, each_round in launches:
-        found = link.cubin(ProgramSpec(task, None, tuple(map(describe, args)), np.dtype("u4"), each_round=each_round), (9, 0))
+        found = linked(ProgramSpec(task, None, tuple(map(describe, args)), np.dtype("u4"), each_round=each_round), most)
         assert found.stack_bytes <= (96 if each_round is end_deletion_round else 0)
-        assert found.registers <= (80 if dtype is None else 96)
+        assert found.registers <= most
 
 
 def test_components_of_edited_rows_keep_to_registers():
     rows = row_edits.DynamicRows(*(array(dtype, readonly=True) for dtype in ("i8", "i4", "u4")), None)
     args = tuple(map(describe, (1024, 16, 2, rows, array("u4"), array("i8"))))
     task, each_round = dynamic_components.connect_rows, connect.choose_largest
-    found = link.cubin(ProgramSpec(task, None, args, np.dtype("u4"), each_round=each_round), (9, 0))
-    check_registers(found, task, "cta", MOST_REGISTERS)
+    check_registers(ProgramSpec(task, None, args, np.dtype("u4"), each_round=each_round), MOST_REGISTERS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from fake_arrays import array
+from kernel_limits import linked
 from repository import load_example
 
 from atos_py.compile import linker as link
@@ -54,7 +55,7 @@ def test_kernels_spill_little(name):
     kinds = tuple(arg if isinstance(arg, QueueKind) else describe(arg) for arg in args)
     each_round = survey_propagation.settle if name == "sweep" else None
     spec = ProgramSpec(task, None, kinds, np.dtype("u4"), worker, each_round=each_round)
-    found = link.cubin(spec, (9, 0))
+    found = linked(spec)
     assert max(found.spill_bytes, found.stack_bytes) <= spec.limits()[1]
     assert 16 <= found.registers <= 64
 
@@ -66,7 +67,7 @@ def test_mesh_refinement_has_its_lists_in_local_memory_and_nothing_else():
         Tasks((mesh_refinement.begin, mesh_refinement.plan, mesh_refinement.refine)),
     )
     for worker in ("thread", "warp", "cta"):
-        found = link.cubin(ProgramSpec(tasks, None, kinds, mesh_refinement.ITEM, worker), (9, 0))
+        found = linked(ProgramSpec(tasks, None, kinds, mesh_refinement.ITEM, worker), 255)
         assert found.spill_bytes == 0
         assert 3 * 4 * mesh_refinement.MOST <= found.stack_bytes <= 3 * 4 * mesh_refinement.MOST + 16
         assert found.registers <= 96

@@ -9,6 +9,7 @@ import pytest
 from fake_arrays import array
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_limits import linked
 from small_graphs import graphs, triples
 
 import atos_py as atos
@@ -177,5 +178,5 @@ def test_the_tasks_for_gpus_spill_nothing(task: atos.Task, args: tuple[Any, ...]
     link = pytest.importorskip("atos_py.compile.linker")
     if not any(link.CORE_DIR.glob("core_*.fatbin")):
         pytest.skip("the core was built without GPU support")
-    found = link.cubin(ProgramSpec(task, None, tuple(map(describe, (9, *args))), np.dtype("u4")), (9, 0))
+    found = linked(ProgramSpec(task, None, tuple(map(describe, (9, *args))), np.dtype("u4")))
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)

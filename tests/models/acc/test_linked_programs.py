@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fake_arrays import FakeArray
+from kernel_limits import linked
 
 import atos_py as atos
 from atos_py.algorithms import bfs
@@ -41,7 +42,7 @@ WORDS, BITS = array("i8"), array("u4")
 
 def cubin(task: Any, args: tuple[Any, ...], dtype: Any = "u4", most: int = 64, **options: Any) -> link.LinkedKernel:
     spec = ProgramSpec(task, None, tuple(map(describe, args)), np.dtype(dtype), **options)
-    found, spills = link.cubin(spec, (9, 0)), spec.limits()[1]
+    found, spills = linked(spec, most), spec.limits()[1]
     assert found.spill_bytes <= spills
     assert found.stack_bytes <= spills
     assert found.registers <= most

@@ -7,6 +7,7 @@ from collections import namedtuple
 import numpy as np
 import pytest
 from fake_arrays import FakeArray
+from kernel_limits import linked
 
 import atos_py as atos
 from atos_py.compile import linker as link
@@ -100,6 +101,6 @@ KERNELS = {
 def test_kernels_spill_nothing(name):
     """Nor do they take more registers than let two blocks of their size be on a multiprocessor."""
     task, args, most_registers = KERNELS[name]
-    found = link.cubin(ProgramSpec(task, None, tuple(map(describe, args)), np.dtype("u4")), (9, 0))
+    found = linked(ProgramSpec(task, None, tuple(map(describe, args)), np.dtype("u4")), most_registers)
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
     assert found.registers <= most_registers
