@@ -1,4 +1,4 @@
-"""How joins lie in memory: the words of a record, the bits of a handle, and the lists of records that are free."""
+"""The layout of joins in memory: the words of a record, the bits of a handle, and the lists of free records."""
 
 from __future__ import annotations
 

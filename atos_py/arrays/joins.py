@@ -49,7 +49,7 @@ _NONE_FAILED = 2**63 - 1  # as in Pool
 
 
 class ArrayForm(NamedTuple):
-    """What an array of a checkpoint is."""
+    """The type, the shape and the access of an array in a checkpoint."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -144,7 +144,7 @@ class Joins:
     for itself, for which there is room beside `max_capacity`; more if a task opens more. Joins belong to one launch at a time.
 
     A queue without buckets runs a tree breadth first, so that most of its joins are open at once: the 25th number of Fibonacci
-    takes 70,000 records, and 224 in a queue with buckets and priorities that put deep calls first.
+    takes 70,000 records, and 240 in a queue with buckets and priorities that put deep calls first.
 
     Examples
     --------
@@ -202,7 +202,7 @@ class Joins:
 
     @property
     def result(self) -> Any:
-        """What has arrived at the root, combined, in all launches since the joins were made or reset.
+        """The combined value of all arrivals at the root, in all launches since the joins were made or reset.
 
         Raises
         ------
@@ -215,7 +215,7 @@ class Joins:
 
     @property
     def pending(self) -> int:
-        """How many joins are open."""
+        """The number of joins that are open."""
         return int(np.count_nonzero(self._words()[:, INFO] & IS_OPEN))
 
     def _words(self) -> NDArray[np.int64]:
@@ -295,7 +295,7 @@ class Joins:
 
     @host_memory_for("Joins.peek")
     def peek(self, j: int, /) -> Any:
-        """Return what has arrived at a join so far, combined; in tasks, and on the host between launches.
+        """Return the combined value of the arrivals at a join so far; in tasks, and on the host between launches.
 
         Before a value has arrived it is 0, or of a minimum the largest number of the type and of a maximum the least, to which
         a task should add nothing. Tasks that search may compare it with what they can reach, and arrive without a value.

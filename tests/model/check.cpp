@@ -174,7 +174,7 @@ private:
     }
   }
 
-  // What is behind the thread's bytes.
+  // Reads a thread; returns the reader behind the thread's bytes.
   static Reader read(Reader bytes, unsigned t) {
     Thread &thread = machine.threads[t];
     const uint64_t flags = bytes.get();
