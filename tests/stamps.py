@@ -2,7 +2,7 @@
 
 The tests of a file in the folder of a package are a part, named by the file. What they depend on is read from their sources
 (`dependencies.py`). Tests that take minutes and depend on less have the marker ``part``, and are parts by that name; `PARTS`
-says what they depend on. Tests of the whole project, in `tests/project`, always run, and so does what needs a GPU.
+says what they depend on. Other tests of the whole project, in `tests/project`, always run, and so does what needs a GPU.
 
 `tests/stamps.txt` has a line for each part: its name, a hash of the files that it depends on, the versions of the compilers and
 packages that it uses, how many tests passed and were skipped, and the date. Only a whole run of the part that passed writes its
@@ -55,6 +55,7 @@ CORE = ("csrc/**/*", "third_party/**/*")
 CPP = (*CORE, "tests/core/*.cpp", "tests/core/*.h")
 MODEL = ("csrc/**/*", "tests/model/**/*")
 DEVICE = ("csrc/**/*.cu", "csrc/**/*.cuh", "csrc/**/*.h", "setup.py")
+RUN = ("c++", "python", "numba", "llvmlite", "numpy")  # what runs tasks on CPUs
 LINKERS = ("nvcc", "python", "numba", "llvmlite", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink")
 TASKS = ("operators", "graph", "algorithms")  # packages that have tasks
 # Packages on which kernels depend: those of tasks, and what compiles and links them. The others run them.
@@ -71,6 +72,10 @@ PARTS = {
         keeps_some=True,
     ),
     "numbers": Part(("atos_py/compile/**/*.py",), ("python", "numba", "llvmlite", "numpy")),
+    "pages": Part(
+        (*CORE, "setup.py", "atos_py/**/*.py", "docs/**/*.md", "*.md"),
+        (*RUN, "networkx", "scipy", "pandas", "matplotlib", "torch", "cupy"),
+    ),
     "wheel": Part(
         (
             *(*CORE, "setup.py", "Makefile", "tests/installed.py", "tests/compile/shipped_kernels.*"),
@@ -82,7 +87,6 @@ PARTS = {
 }
 PROGRAMS = "programs"  # the marker of tests that link tasks of the package or of examples: a part for each file that has some
 MARK = re.compile(r"\bmark\.part\(\"(\w+)\"\)")
-RUN = ("c++", "python", "numba", "llvmlite", "numpy")  # what runs tasks on CPUs
 # What says which tests there are, and how they run.
 HARNESS = ("tests/conftest.py", "tests/stamps.py", "tests/dependencies.py", "tests/repository.py", "tests/pairwise.py")
 

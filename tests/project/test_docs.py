@@ -61,6 +61,7 @@ def can_run(block: str) -> bool:
     return all(importlib.util.find_spec(name) for name in imported) and not ("cupy" in imported and why_no_gpu())
 
 
+@pytest.mark.part("pages")
 @pytest.mark.parametrize("document", PROGRAMS, ids=name)
 def test_code_runs(document, directory):
     blocks = [block for block in BLOCK.findall(document.read_text()) if can_run(block)]
@@ -70,6 +71,7 @@ def test_code_runs(document, directory):
     exec(compile(path.read_text(), str(path), "exec"), {"__name__": "document"})
 
 
+@pytest.mark.part("pages")
 def test_commands_run(tmp_path, monkeypatch, capsys):
     """Where nothing lies but what they make themselves."""
     monkeypatch.chdir(tmp_path)
@@ -213,6 +215,7 @@ def public_docstrings() -> Iterator[tuple[str, object]]:
                     yield f"{name}.{member}", getattr(thing, member)
 
 
+@pytest.mark.part("pages")
 @pytest.mark.parametrize(
     ("name", "thing"), list(public_docstrings()), ids=lambda value: value if isinstance(value, str) else ""
 )
