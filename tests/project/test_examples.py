@@ -16,6 +16,7 @@ EXAMPLES = {
     "a_star": ["A*: 1,717 seconds, verified", "no estimate: 1,717 seconds, verified"],
     "barnes_hut": ["4,000 bodies: forces to 0.", "verified"],
     "bfs": ["of 90,000 vertices reached", "verified"],
+    "cholesky": ["384 x 384: error ", "e-16, verified"],
     "coloring": ["natural", "random", "degree", "tasks for each vertex", "persistent, barrier"],
     "knapsack": ["130 things: value 42,320, verified"],
     "fork_join": ["Fibonacci number 25: 75,025, verified", "100,000 numbers sorted, verified", "tic-tac-toe: value 0, "],
@@ -38,11 +39,12 @@ EXAMPLES = {
 
 WHOLE_PROGRAMS = {
     "barnes_hut",
+    "cholesky",
     "fork_join",
     "mesh_refinement",
     "survey_propagation",
     "uts",
-}  # several tasks with a verifier of their own, or a hash; the others show one thing
+}  # several tasks, or a task with a hash of its own; the others show one thing
 
 CPU_ALONE = {"multi_node"}  # whatever GPUs there are
 
