@@ -22,7 +22,7 @@ pytestmark = pytest.mark.part("programs")
 
 
 barnes_hut, survey_propagation = load_example("barnes_hut"), load_example("survey_propagation")
-mesh_refinement = load_example("mesh_refinement")
+mesh_refinement, uts, cholesky = load_example("mesh_refinement"), load_example("uts"), load_example("cholesky")
 HALF, ROWS = array("f4"), array("f4", 2)
 BODIES = array("i8", 1, True), array("f4", 2, True)
 TREE = barnes_hut.Tree(*BODIES, ROWS, array("f4"), array("i4", 2), array("i4"))
@@ -71,3 +71,18 @@ def test_mesh_refinement_has_its_lists_in_local_memory_and_nothing_else():
         assert found.spill_bytes == 0
         assert 3 * 4 * mesh_refinement.MOST <= found.stack_bytes <= 3 * 4 * mesh_refinement.MOST + 16
         assert found.registers <= 96
+
+
+@pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
+def test_hashes_lie_in_registers(worker):
+    """The 16 words of a block, too, since all loops over them are unrolled."""
+    kinds = describe(uts.TREES["T1"]), describe(array("i8"))
+    found = linked(ProgramSpec(uts.visit, None, kinds, uts.NODE, worker))
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+
+
+def test_a_factorization_spills_nothing():
+    tasks = Tasks((cholesky.potrf, cholesky.trsm, cholesky.syrk, cholesky.gemm))
+    kinds = describe(3), describe(array("f8", 2)), describe(array("i4"))
+    found = linked(ProgramSpec(tasks, None, kinds, cholesky.STEP), 128)
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
