@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import re
 import subprocess
 import sys
 import tarfile
@@ -110,7 +111,7 @@ def test_metadata(wheel):
     assert metadata["License-Expression"] == "Apache-2.0"
     assert set(metadata.get_all("License-File")) == {"LICENSE", "third_party/dlpack/LICENSE"}
     assert {"cu13", "plot", "dev"} <= set(metadata.get_all("Provides-Extra"))
-    required = {line.split(">")[0] for line in metadata.get_all("Requires-Dist") if "extra ==" not in line}
+    required = {re.split("[<>]", line)[0] for line in metadata.get_all("Requires-Dist") if "extra ==" not in line}
     assert required == {"cffi", "numba", "numpy"}
     assert metadata.get_payload().strip() == (ROOT / "README.md").read_text().strip()
 
