@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
