@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import queens
 import uts
 
-ITEM_BYTES = {queens.BOARD: 16, uts.NODE: 32}  # in the queue, beside the 4 bytes of a slot's number
+ITEM_BYTES = {queens.BOARD: 16, uts.NODE: 32}  # in the queue, beside the 8 bytes of a slot's number
 
 
 def search_board(n: int, queue: atos.Queue, worker: str, options: dict[str, Any]) -> tuple[int, atos.LaunchStats]:
@@ -73,7 +73,7 @@ def main() -> None:
                 nodes, stats = runs[-1]
                 median = statistics.median(times)
                 spread = f"{median:.2f} ({min(times):.2f} to {max(times):.2f})"
-                memory = queue.capacity * (ITEM_BYTES[dtype] + 4) / 1e6
+                memory = queue.capacity * (ITEM_BYTES[dtype] + 8) / 1e6
                 print(
                     f"| {label} | {worker} | {stats.fetch_size} | {nodes:,} | {stats.tasks_run:,} | {spread} |"
                     f" {nodes / median / 1e3:,.1f} | {memory:,.0f} |",

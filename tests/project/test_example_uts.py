@@ -51,7 +51,7 @@ def test_any_worker_and_schedule(tree, device, worker, schedule):
     assert stats.tasks_run == nodes - leaves
 
 
-def test_the_other_kind_of_tree_has_the_nodes_that_are_known(device):
+def test_t3_has_the_published_numbers(device):
     counts, queue = atos.asarray(uts.first_counts(), device=device), atos.Queue(1 << 16, dtype=uts.NODE, device=device)
     queue.push(uts.root_of(uts.TREES["T3"]))
     queue.launch_warp(uts.visit, uts.TREES["T3"], counts)
@@ -60,7 +60,6 @@ def test_the_other_kind_of_tree_has_the_nodes_that_are_known(device):
 
 def test_hashes_are_those_of_python():
     words = np.arange(5, dtype=np.uint32) * 0x9E3779B9
-    node = tuple(words.tolist()), 0
     found = atos.zeros(5, dtype=np.uint32, device="cpu")
 
     @atos.task
@@ -68,7 +67,7 @@ def test_hashes_are_those_of_python():
         found[0], found[1], found[2], found[3], found[4] = uts.hash_of(node, 77)
 
     queue = atos.Queue(1, dtype=uts.NODE, device="cpu")
-    queue.push([(*node[0], 0)])
+    queue.push([(*words.tolist(), 0)])
     queue.launch_thread(store, found)
     expected = hashlib.sha1(words.astype(">u4").tobytes() + (77).to_bytes(4, "big"), usedforsecurity=False).digest()
     assert found.to_numpy().astype(">u4").tobytes() == expected
