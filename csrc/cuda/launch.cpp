@@ -14,6 +14,7 @@ namespace atos::cuda {
 void upload(CudaDevice &device, Run &run, CUstream stream) {
   const ScopedTimer timed(run.copied);
   LaunchResources &resources = resources_of_thread(device);
+  device.wait_for_clearing(stream); // of the counters too: behind a long kernel a clearing would come after this copy
   *resources.counters = *run.counters;
   check(driver().cuMemcpyHtoDAsync(address(run.kernel.counters), resources.counters, sizeof(Counters), stream), "launching");
 }

@@ -160,8 +160,8 @@ void provide_peers(const Runs &runs) {
     run->kernel.sequence = 1;
     run->kernel.peer_table = reinterpret_cast<const void *>(at.resources.peer_table);
     upload(at.gpu, *run, at.stream);
-    at.gpu.wait_for_clearing(at.stream);                         // kernels of other GPUs may use this GPU's arrays
-    check(driver().cuStreamSynchronize(at.stream), "launching"); // another run may use the same pinned memory
+    // Another run may use the same pinned memory, and kernels of other GPUs arrays of this GPU, which are cleared by then.
+    check(driver().cuStreamSynchronize(at.stream), "launching");
   }
 }
 

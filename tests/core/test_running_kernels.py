@@ -92,6 +92,23 @@ assert calls.count("free to pool") == 3, calls
 """)
 
 
+def test_the_first_counters_of_a_queue_come_after_its_memory_is_cleared(gpu):
+    """The clearing waits for other work in the legacy stream, the copy of the counters in the run's own stream does not."""
+    gpu.run(
+        """
+inbox = ffi.new("atos_inbox **")
+check(lib.atos_inbox_create(0, 4, inbox))
+check(lib.atos_inbox_close(inbox[0]))
+trace()
+status, stats = launch(atos.Queue(10), inbox=inbox[0], stream=ffi.cast("void *", 64))
+check(status)
+calls = trace()
+assert "launch all" in calls and "counts the inbox as unfinished" in calls, calls
+""",
+        late_clears=1,
+    )
+
+
 @pytest.mark.parametrize("persistent", [0, 1])
 def test_workers_stop_by_their_own_clock_while_the_driver_waits(gpu, persistent):
     """A driver that waits for the kernel, since another thread loads a program, takes no stop."""

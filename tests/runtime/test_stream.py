@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from shared_tasks import double_of
+from shared_tasks import again, double_of
 
 import atos_py as atos
 from atos_py.arrays.streams import launch_stream
-from atos_py.errors import InvalidArgumentError, UnsupportedTypeError
+from atos_py.errors import InvalidArgumentError, LaunchTimeoutError, UnsupportedTypeError
 
 CPU = atos.device("cpu")
 GPU = atos.Device("cuda", 1)
@@ -145,3 +146,40 @@ def test_an_array_waits_for_its_stream():
             spin((1,), (1,), (100_000_000,))
             values += 3
             assert atos.asarray(wrap(values)).to_numpy().tolist() == [3] * 10
+
+
+@atos.task
+def quadruple_of(worker, v, source, target):
+    target[v] = 4 * source[v]
+
+
+@pytest.mark.gpu
+def test_a_run_in_its_own_stream_begins_when_its_queue_has_been_cleared():
+    """A queue that gets its form at the start is cleared in the default stream, where another launch goes on meanwhile."""
+    core = pytest.importorskip("cuda.core")
+    gpu = core.Device()
+    gpu.set_current()
+    stream = gpu.create_stream()
+    source, target = atos.asarray(np.arange(100), device="cuda"), atos.zeros(100, dtype=np.int64, device="cuda")
+    begun = threading.Event()
+
+    def run() -> int:
+        queue = atos.Queue(1000, device="cuda")
+        with queue.start((double_of, quadruple_of), source, target, worker="thread", num_blocks=2, stream=stream) as started:
+            started.push(range(50))
+            started.push(range(50, 100), task=quadruple_of)
+        return started.wait().tasks_run
+
+    def hold() -> None:
+        queue = atos.Queue(10, device="cuda")
+        queue.push(1)
+        with pytest.raises(LaunchTimeoutError):
+            queue.launch(again, timeout=1, num_blocks=1, progress=lambda *numbers: begun.set())
+
+    assert run() == 100  # so that all is compiled
+    holds = threading.Thread(target=hold, daemon=True)
+    holds.start()
+    assert begun.wait(60)
+    assert run() == 100
+    holds.join()
+    assert target.to_numpy().tolist() == [(2 if v < 50 else 4) * v for v in range(100)]
