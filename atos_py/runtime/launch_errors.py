@@ -125,7 +125,7 @@ def _describe_stop(
     _keep(queue, used)
     on_gpu = queue._device.kind == "cuda"
     held = f"{queue._device} is" if on_gpu else "its queue and threads are"
-    busy = f", unless other processes keep {queue._device} busy" if on_gpu else ""
+    busy = f", unless other launches or processes keep {queue._device} busy" if on_gpu else ""
     return LaunchTimeoutError(
         f"the launch of {task.name} was to stop, since {why}, but {message()}: a task seems to loop for ever inside"
         f" itself{busy}, so look at its loops and at what they wait for. Until it ends {held} of no use; if it never"
