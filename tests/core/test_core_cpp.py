@@ -30,6 +30,8 @@ COMPILERS = {"aarch64": ["aarch64-linux-gnu-g++"]}
 RUNNERS = {"aarch64": ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]}
 # More memory than there is shall be refused by the library, not by the sanitizer.
 SANITIZERS = dict.fromkeys(("TSAN_OPTIONS", "ASAN_OPTIONS"), "allocator_may_return_null=1:halt_on_error=1")
+# Simulations in a single thread, in which there are no races to find; under ThreadSanitizer they take minutes.
+SINGLE_THREADED = {"test_recovery", "test_queue_recovery"}
 # The first sets a limit of memory, which QEMU does not keep to; the others take it minutes.
 NOT_EMULATED = {
     "more_than_the_spill_area_holds_is_counted_as_lost",
@@ -42,7 +44,7 @@ def cases() -> list[Any]:
     result = []
     for variant in VARIANTS:
         for file, name in TESTS:
-            if variant == "aarch64" and name in NOT_EMULATED:
+            if (variant == "aarch64" and name in NOT_EMULATED) or (variant == "thread" and file in SINGLE_THREADED):
                 continue
             result.append(pytest.param(variant, file, name, id=f"{variant}-{file.removeprefix('test_')}-{name}"))
     return result
@@ -112,7 +114,7 @@ pytestmark = pytest.mark.xdist_group("core")
 
 @pytest.fixture(scope="module")
 def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Any, Future[Any]]]:
-    """How the chosen tests end, as many at a time as there are cores."""
+    """How the C++ tests that this run has chosen end, by variant, file and name; as many run at a time as there are cores."""
     chosen = [
         tuple(item.callspec.params[each] for each in ("variant", "file", "name"))
         for item in request.session.items
