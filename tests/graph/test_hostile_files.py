@@ -101,6 +101,8 @@ def plain_edges(name: str, content: bytes) -> list[tuple[float, ...]]:
     """Read the edges in a slow and plain way: numbers of ASCII digits, between spaces, tabs and, in edge lists, commas."""
     comments, separators = {".gr": (b"c", b" \t"), ".mtx": (b"%", b" \t")}.get(Path(name).suffix, (b"#%", b" \t,"))
     lines = [line.strip(separators + b"\r") for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
+    if Path(name).suffix == ".mtx":
+        lines = lines[1:]  # the banner, before which there may be any white space
     lines = [line for line in lines if line and line[0] not in comments]
     edges: list[tuple[float, ...]] = []
     for line in lines[0 if comments == b"#%" else 1 :]:
@@ -115,6 +117,7 @@ def plain_edges(name: str, content: bytes) -> list[tuple[float, ...]]:
 
 
 @example(551_646_858_763)  # a form feed before what would be a comment
+@example(45464)  # a vertical tab before the banner
 @given(st.integers(0, 2**64))
 @settings(deadline=None, max_examples=3000)
 def test_what_is_read_is_what_is_written(fuzzed, seed):
