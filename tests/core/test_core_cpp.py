@@ -30,7 +30,7 @@ COMPILERS = {"aarch64": ["aarch64-linux-gnu-g++"]}
 RUNNERS = {"aarch64": ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]}
 # More memory than there is shall be refused by the library, not by the sanitizer.
 SANITIZERS = dict.fromkeys(("TSAN_OPTIONS", "ASAN_OPTIONS"), "allocator_may_return_null=1:halt_on_error=1")
-# Files that a variant leaves out: a simulation in a single thread has no data races, and ThreadSanitizer takes minutes for it.
+# Files that a variant leaves out: simulations in a single thread, which has no data races; ThreadSanitizer takes minutes for them.
 LEFT_OUT = {"thread": {"test_recovery", "test_queue_recovery"}}
 # The first sets a limit of memory, which QEMU does not keep to; the others take it minutes.
 NOT_EMULATED = {

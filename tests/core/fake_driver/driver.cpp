@@ -5,7 +5,8 @@
 // FAKE_SLOW_LOADS a module is loaded after it only, and streams wait for that. With FAKE_ENDLESS that kernel takes no item, and
 // goes on until there is a stop or its time limit is over; with FAKE_ASKS it waits for fake_go(), and then for a growth.
 // With FAKE_LATE_CLEARS memory is cleared when something waits for the legacy stream, and not before. FAKE_LINKED says whether
-// GPUs reach each other's memory; in a launch over several of them, that kernel also says that all has ended.
+// GPUs reach each other's memory; in a launch over several of them, that kernel also says that all has
+// ended.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
