@@ -161,7 +161,7 @@ class LaunchConfigError(AtosError, ValueError):
 
 
 class DeviceStuckError(DeviceError):
-    """A task that was asked to stop still runs, and holds what was to be used: a queue, or a whole GPU."""
+    """A launch that was asked to stop has not ended, and holds what was to be used: its queue, or a whole GPU."""
 
 
 class LaunchTimeoutError(AtosError, TimeoutError):
@@ -173,7 +173,8 @@ class LaunchTimeoutError(AtosError, TimeoutError):
         Tasks that are unfinished, all of them in the queue: launch again to go on. None if that is not known: the launch is
         stuck, or has waited in vain for another one of its queue, and has run nothing.
     stuck : bool
-        Whether a task did not end when the launch was stopped, so that the queue cannot be used until it does.
+        Whether the launch did not end within a second after its stop, so that the queue cannot be used until the launch ends: a
+        task still runs, or the launch has not begun, since other launches or processes hold the GPU.
 
     Examples
     --------

@@ -68,7 +68,7 @@ def check_end(
             status = lib.ATOS_OK  # nothing was done, and it is launched again
         if status == lib.ATOS_STOPPED and asked and interrupt is None:
             return
-        if status in (lib.ATOS_STOPPED, lib.ATOS_STUCK, lib.ATOS_HELD):
+        if status in (lib.ATOS_STOPPED, lib.ATOS_STUCK, lib.ATOS_NOT_BEGUN, lib.ATOS_HELD):
             late = f"it took longer than its timeout of {timeout} s" if timeout is not None else "it failed"
             if asked:
                 late = "stop() was called"
@@ -111,7 +111,7 @@ def _describe_full(queue: LaunchedQueue, receivers: Sequence[LaunchedQueue], sta
 def _describe_stop(
     queue: LaunchedQueue, task: Launchable, why: str, status: int, stats: Any, used: tuple[Any, ...]
 ) -> LaunchTimeoutError:
-    """Say that a launch was stopped. What is used by one that is stuck lives from now on as long as the process."""
+    """Say that a launch was stopped. What its workers may still use lives from now on as long as the process."""
     if status == lib.ATOS_STOPPED:
         left = "all of them in the queue: launch again to go on, or clear() it"
         text = f"the launch of {task.name} was stopped, since {why}; {stats.pending} tasks are unfinished, {left}"
@@ -123,6 +123,13 @@ def _describe_stop(
         )
         return LaunchTimeoutError(text, pending=None, stuck=False)
     _keep(queue, used)
+    if status == lib.ATOS_NOT_BEGUN:
+        return LaunchTimeoutError(
+            f"the launch of {task.name} was to stop, since {why}, but {message()}. When it begins, it ends without running a"
+            f" task; until then its queue is of no use, and {queue._device} can be used",
+            pending=None,
+            stuck=True,
+        )
     on_gpu = queue._device.kind == "cuda"
     held = f"{queue._device} is" if on_gpu else "its queue and threads are"
     busy = f", unless other launches or processes keep {queue._device} busy" if on_gpu else ""

@@ -75,6 +75,7 @@ public:
   }
 
   void wait(void *) override {} // work on the CPU has ended when its call returns
+  void order(void *, void *) override {}
 
   InboxMemory make_inbox() override { return {static_cast<Inbox *>(allocate(inbox_bytes(kMostItemBytes))), nullptr}; }
   void release_inbox(const InboxMemory &memory) noexcept override { release(memory.ring); }

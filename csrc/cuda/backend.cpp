@@ -28,6 +28,9 @@ public:
     info->free_bytes += pool_of(device).unused();
   }
   void wait(void *stream) override { device.wait(static_cast<CUstream>(stream)); }
+  void order(void *earlier, void *later) override {
+    cuda::order(device, static_cast<CUstream>(earlier), static_cast<CUstream>(later));
+  }
 
   void *allocate(uint64_t bytes) override { return cuda::allocate(device, bytes); }
   void *allocate_uncleared(uint64_t bytes) override { return cuda::allocate(device, bytes, false); }

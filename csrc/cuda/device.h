@@ -60,6 +60,9 @@ struct ScopedContext {
 // A kernel that was asked to stop and did not: its completion record, and the sequence number that the record will have.
 using StuckKernel = std::pair<const CompletionRecord *, uint64_t>;
 
+inline bool has_begun(const StuckKernel &kernel) {
+  return __atomic_load_n(&kernel.first->begun, __ATOMIC_RELAXED) == kernel.second;
+}
 inline bool has_completed(const StuckKernel &kernel) {
   return __atomic_load_n(&kernel.first->sequence, __ATOMIC_ACQUIRE) == kernel.second;
 }

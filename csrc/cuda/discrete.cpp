@@ -26,7 +26,8 @@ void run_kernels(CudaDevice &device, Run &run) {
   if (!one_stream) make_streams(resources, streams);
   const auto stream_of = [&](uint32_t s) { return one_stream ? caller_stream : resources.streams[s]; };
   upload(device, run, caller_stream);
-  check(d.cuStreamSynchronize(caller_stream), "launching");
+  if (!one_stream)
+    for (uint32_t s = 0; s < streams; ++s) order(device, caller_stream, resources.streams[s]);
 
   run.kernel.sequence = 0;
   std::fill(std::begin(run.ranges), std::end(run.ranges), Run::Range{});
@@ -78,9 +79,8 @@ void run_kernels(CudaDevice &device, Run &run) {
   }
   if (!one_stream)
     for (uint32_t s = 0; s < streams; ++s) check(d.cuStreamSynchronize(resources.streams[s]), "running the kernel");
-  check(d.cuEventRecord(resources.stop, caller_stream), "reading the clock");
-  if (run.monitor.stopped()) check(d.cuStreamSynchronize(resources.control), "stopping the workers");
-  download(device, run, caller_stream);
+  check(d.cuEventRecord(resources.stop, resources.control), "reading the clock");
+  if (sequence) download(device, run);
   run.monitor.workers_stopped(run.counters->stop);
   if (stop && run.monitor.stopped()) run.counters->stop |= kStopAsked; // perhaps no kernel ran to see it
   note_claims(run);

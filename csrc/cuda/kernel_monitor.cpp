@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cuda/memory.h"
+#include "cuda/launch.h"
 
 namespace atos::cuda {
 
@@ -34,9 +34,10 @@ void check_running(CUstream stream) {
 }
 
 // Sets the upper half of the word `stop` on the device. Called at each poll, since an upload of counters may overwrite the
-// word.
+// word. An upload that waits for earlier work of its stream, perhaps until the host has given up, gets the stop too.
 void send_stop(CudaDevice &device, const Run &run) {
   const LaunchResources &resources = resources_of_thread(device);
+  set_bits(&resources.counters->stop, *resources.stop_word << 32);
   const CUdeviceptr upper_half = address(&run.kernel.counters->stop) + 4;
   if (driver().cuStreamQuery(resources.control) != CUDA_ERROR_NOT_READY)
     check(driver().cuMemcpyHtoDAsync(upper_half, resources.stop_word, 4, resources.control), "stopping the workers");
@@ -70,7 +71,8 @@ void note_claims(Run &run) {
 bool completed_since(CudaDevice &device, Run &run) {
   if (!std::all_of(run.pending_kernels.begin(), run.pending_kernels.end(), has_completed)) return false;
   run.pending_kernels.clear();
-  copy(device, run.counters, run.kernel.counters, sizeof(Counters));
+  const ScopedContext current(device.context);
+  download(device, run);
   if (!run.launch.persistent) note_claims(run);
   run.counters->stop |= kStopAsked;
   return true;

@@ -19,13 +19,20 @@ void upload(CudaDevice &device, Run &run, CUstream stream) {
   check(driver().cuMemcpyHtoDAsync(address(run.kernel.counters), resources.counters, sizeof(Counters), stream), "launching");
 }
 
-void download(CudaDevice &device, Run &run, CUstream stream) {
+void download(CudaDevice &device, Run &run) {
   const ScopedTimer timed(run.copied);
-  LaunchResources &resources = resources_of_thread(device);
-  check(driver().cuMemcpyDtoHAsync(resources.counters, address(run.kernel.counters), sizeof(Counters), stream),
+  const LaunchResources &resources = resources_of_thread(device);
+  check(driver().cuMemcpyDtoHAsync(resources.counters, address(run.kernel.counters), sizeof(Counters), resources.control),
         "running the kernel");
-  check(driver().cuStreamSynchronize(stream), "running the kernel");
+  check(driver().cuStreamSynchronize(resources.control), "running the kernel");
   *run.counters = *resources.counters;
+}
+
+void order(CudaDevice &device, CUstream earlier, CUstream later) {
+  const ScopedContext current(device.context);
+  const CUevent event = resources_of_thread(device).stop;
+  check(driver().cuEventRecord(event, earlier), "launching");
+  check(driver().cuStreamWaitEvent(later, event, 0), "launching");
 }
 
 // Ticks of the GPU's clock until the workers' time limit, at least one; 0 without a limit, or if the limit is weeks away.

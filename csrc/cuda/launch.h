@@ -4,9 +4,14 @@
 
 namespace atos::cuda {
 
-// Copies the host's counters to the device, in the order of the stream; and back, which waits for the stream.
+// Copies the host's counters to the device, in the order of the stream.
 void upload(CudaDevice &device, Run &run, CUstream stream);
-void download(CudaDevice &device, Run &run, CUstream stream);
+// Copies the counters back when the kernels have completed. The stream of the kernels may be behind another launch by then.
+void download(CudaDevice &device, Run &run);
+
+// Lets the stream `later` wait for what is in the stream `earlier` now. The host waits for neither: it has to look after
+// timeouts.
+void order(CudaDevice &device, CUstream earlier, CUstream later);
 
 // The kernel begins after earlier work of the stream, and when all allocated memory is cleared.
 void start_kernel(CudaDevice &device, Run &run, CUstream stream);

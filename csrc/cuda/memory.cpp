@@ -21,10 +21,13 @@ namespace {
 constexpr uint64_t kStaged = 1 << 20;  // bytes that are copied at once
 constexpr uint64_t kStrided = 1 << 12; // elements that are filled word by word
 
-// The stream for the copies of the calling thread: the legacy stream or, in the callback of a launch, a stream that does not
-// wait for the launch's kernels. The device's context has to be current.
+// The stream for the copies of the calling thread: the legacy stream or, in a launch and its callback, a stream that waits for
+// no kernel, neither of this launch nor of another thread's. The device's context has to be current.
 CUstream stream_of_caller(CudaDevice &device) {
-  return StopMonitor::in_callback() ? resources_of_thread(device).control : CU_STREAM_LEGACY;
+  if (!StopMonitor::in_launch()) return CU_STREAM_LEGACY;
+  const CUstream stream = resources_of_thread(device).control;
+  device.wait_for_clearing(stream);
+  return stream;
 }
 
 void copy_in(CUstream stream, CUdeviceptr to, CUdeviceptr from, uint64_t bytes, const char *doing) {
@@ -53,13 +56,18 @@ void fill_with_words(CUdeviceptr at, const uint32_t *words, uint32_t element_byt
     check(driver().cuMemcpy(at + done * element_bytes, at, std::min(done, count - done) * element_bytes), "filling");
 }
 
-} // namespace
+// Beside launches, whose kernels may hold all multiprocessors: by the copy engines, since a memset may be a kernel.
+void clear_beside_launches(CudaDevice &device, CUdeviceptr at, uint64_t bytes) {
+  const LaunchResources &resources = resources_of_thread(device);
+  for (uint64_t done = 0; done < bytes; done += kZeros)
+    check(driver().cuMemcpyHtoDAsync(at + done, resources.zeros, std::min(kZeros, bytes - done), resources.control),
+          "clearing memory");
+  check(driver().cuStreamSynchronize(resources.control), "clearing memory");
+}
 
-void *allocate(CudaDevice &device, uint64_t bytes, bool cleared) {
-  device.refuse_if_stuck();
-  ScopedContext current(device.context);
+CUdeviceptr take_from_pool(CudaDevice &device, uint64_t bytes, CUstream stream) {
   CUdeviceptr pointer = 0;
-  const CUresult result = pool_of(device).allocate(&pointer, bytes ? bytes : 1, stream_of_caller(device));
+  const CUresult result = pool_of(device).allocate(&pointer, bytes, stream);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     size_t free_bytes = 0, total = 0;
     driver().cuMemGetInfo(&free_bytes, &total);
@@ -68,15 +76,40 @@ void *allocate(CudaDevice &device, uint64_t bytes, bool cleared) {
                          (unsigned long long)free_bytes, (unsigned long long)total));
   }
   check(result, "allocating memory");
-  const unsigned char zero = 0;
-  if (device.has_run()) {
-    if (cleared) fill_by_copies(device, pointer, &zero, 1, bytes);
-    else if (StopMonitor::in_callback()) // others expect the memory in the order of the legacy stream
-      check(driver().cuStreamSynchronize(stream_of_caller(device)), "allocating memory");
-  } else {
-    if (cleared) check(driver().cuMemsetD8(pointer, 0, bytes ? bytes : 1), "clearing memory");
-    device.note_clearing(); // or that the memory is there, in the order of the stream
+  return pointer;
+}
+
+} // namespace
+
+void clear(CudaDevice &device, CUdeviceptr at, uint64_t bytes) {
+  ScopedContext current(device.context);
+  if (!device.call_if_idle([&] {
+        check(driver().cuMemsetD8(at, 0, bytes), "clearing memory");
+        check(driver().cuStreamSynchronize(CU_STREAM_LEGACY), "clearing memory");
+      }))
+    clear_beside_launches(device, at, bytes);
+}
+
+// Where no launch runs, the memory is there and cleared in the order of the legacy stream, for which other streams wait. Beside
+// a launch, that stream may be behind the launch's kernel, while its callback already writes to the memory: so all is done then
+// when `allocate` returns.
+void *allocate(CudaDevice &device, uint64_t asked, bool cleared) {
+  device.refuse_if_stuck();
+  ScopedContext current(device.context);
+  const uint64_t bytes = std::max<uint64_t>(asked, 1);
+  if (device.is_idle()) {
+    const CUdeviceptr pointer = take_from_pool(device, bytes, CU_STREAM_LEGACY);
+    const bool still_idle = device.call_if_idle([&] {
+      if (cleared) check(driver().cuMemsetD8(pointer, 0, bytes), "clearing memory");
+      device.note_clearing();
+    });
+    if (still_idle) return reinterpret_cast<void *>(pointer);
+    pool_of(device).free(pointer);
   }
+  const CUstream stream = resources_of_thread(device).control;
+  const CUdeviceptr pointer = take_from_pool(device, bytes, stream);
+  check(driver().cuStreamSynchronize(stream), "allocating memory");
+  if (cleared) clear_beside_launches(device, pointer, bytes);
   return reinterpret_cast<void *>(pointer);
 }
 
@@ -214,7 +247,7 @@ void fill(CudaDevice &device, void *to, const void *element, uint32_t element_by
   }
   const Driver &d = driver();
   const CUdeviceptr at = address(to);
-  if (device.has_run()) return fill_by_copies(device, at, element, element_bytes, count);
+  if (!device.is_idle()) return fill_by_copies(device, at, element, element_bytes, count);
   uint32_t words[4] = {};
   __builtin_memcpy(words, element, element_bytes < 16 ? element_bytes : 16);
   switch (element_bytes) {

@@ -7,6 +7,9 @@ namespace atos::cuda {
 
 void *allocate(CudaDevice &device, uint64_t bytes, bool cleared = true); // filled with zeros, or with anything
 
+// Fills memory with zeros, and waits until they are there.
+void clear(CudaDevice &device, CUdeviceptr at, uint64_t bytes);
+
 // Managed memory: pages come when they are written, and go to the host if the GPU has no space. Where the GPU cannot fault,
 // just `least` bytes. Sets *bytes to the size of the memory.
 void *reserve(CudaDevice &device, uint64_t *bytes, uint64_t least);

@@ -24,6 +24,10 @@ MemoryPool::MemoryPool(int32_t index) : device(instance_of_device<CudaDevice>(in
   // The driver compares its threshold with all memory of the pool, used or not, so `free` looks after the limit.
   cuuint64_t threshold = UINT64_MAX;
   check(d.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold), "making a memory pool");
+  // Else an allocation in a callback might wait for a release that is behind the launch's own kernel.
+  int waits_for_releases = 0;
+  check(d.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &waits_for_releases),
+        "making a memory pool");
 }
 
 CUresult MemoryPool::allocate(CUdeviceptr *pointer, size_t bytes, CUstream stream) {

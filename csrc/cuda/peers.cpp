@@ -143,10 +143,6 @@ void provide_peers(const Runs &runs) {
     if (run->place >= kStreams)
       throw Failure(ATOS_INVALID, format("a GPU is at most %u devices of a launch", unsigned(kStreams)));
   }
-  { // earlier work of the caller
-    const Place first(*runs[0]);
-    check(driver().cuStreamSynchronize(static_cast<CUstream>(runs[0]->launch.stream)), "launching");
-  }
   for (const auto &run : runs) {
     const Place at(*run);
     if (!at.resources.peer_table)
@@ -170,6 +166,8 @@ void run_peers(const Runs &runs, bool collects) {
   for (const auto &run : runs) all.push_back(run.get());
   RunningKernels(all).look_after([&] {
     for (const auto &run : runs) upload_table(*run);
+    for (const auto &run : runs) // behind earlier work of the caller
+      order(gpu_of(*runs[0]), static_cast<CUstream>(runs[0]->launch.stream), Place(*run).stream);
     for (const auto &run : runs) run->pending_kernels = {{&ended_record(), 0}};
     for (const auto &run : runs) {
       const Place at(*run);
@@ -194,7 +192,7 @@ void run_peers(const Runs &runs, bool collects) {
 void collect_peers(const Runs &runs) {
   for (const auto &run : runs) {
     const Place at(*run);
-    download(at.gpu, *run, at.stream);
+    download(at.gpu, *run);
   }
   if (!runs[0]->launch.barrier && runs[0]->peers.own == 0) ++runs[0]->counters->rounds;
 }

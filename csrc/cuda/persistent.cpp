@@ -58,7 +58,7 @@ void run_kernel(CudaDevice &device, Run &run) {
     run.counters->rounds = run.launch.barrier ? record.rounds : run.counters->rounds + 1;
     run.stale = asked; // the word `stop` may have come after the end
   } else {
-    download(device, run, stream);
+    download(device, run);
     run.counters->rounds += !run.launch.barrier;
   }
 }

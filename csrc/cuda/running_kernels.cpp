@@ -55,21 +55,38 @@ void RunningKernels::close() noexcept {
   opened.clear();
 }
 
-bool RunningKernels::give_up(bool stuck) noexcept {
-  const auto began = [this] {
-    return std::any_of(runs.begin(), runs.end(), [](const Run *run) {
-      const auto &kernels = run->pending_kernels;
-      return std::any_of(kernels.begin(), kernels.end(), [](const StuckKernel &kernel) { return kernel.second != 0; });
-    });
-  };
-  if (!began()) return false; // the queues are as they were
-  if (!stuck) stop_rest();
-  const bool left_behind = began(); // on a GPU that has not failed
-  bool any = false;
+bool RunningKernels::any_started() const noexcept {
+  return std::any_of(runs.begin(), runs.end(), [](const Run *run) {
+    const auto &kernels = run->pending_kernels;
+    return std::any_of(kernels.begin(), kernels.end(), [](const StuckKernel &kernel) { return kernel.second != 0; });
+  });
+}
+
+// Throws if kernels are left behind, unless `failure` says so already.
+void RunningKernels::give_up(atos_status failure, const char *why) {
+  if (!any_started()) return; // the queues are as they were
+  if (failure != ATOS_STUCK) stop_rest();
+  const atos_status left = leave_behind();
+  if (left == ATOS_NOT_BEGUN)
+    throw Failure(left, format("%s; its kernel has not begun, since other launches or processes hold GPU %d", why,
+                               gpu_of(*runs[0]).index));
+  if (left == ATOS_STUCK && failure != ATOS_STUCK)
+    throw Failure(left, format("%s; then the workers were asked to stop, and did not for %d ms", why, int(kPatience.count())));
+}
+
+// Returns ATOS_STUCK if a kernel runs on, ATOS_NOT_BEGUN if all kernels that are left wait for the GPU, and ATOS_OK if none is
+// left.
+atos_status RunningKernels::leave_behind() noexcept {
+  const bool left_behind = any_started(); // on a GPU that has not failed
+  bool any = false, holds = false;
   for (Run *run : runs) {
     auto &kernels = run->pending_kernels;
     kernels.erase(std::remove_if(kernels.begin(), kernels.end(), has_completed), kernels.end());
-    for (const StuckKernel &kernel : kernels) gpu_of(*run).add_stuck(kernel);
+    for (const StuckKernel &kernel : kernels) {
+      if (!has_begun(kernel)) continue;
+      gpu_of(*run).add_stuck(kernel);
+      holds = true;
+    }
     run->left_behind = left_behind;
     any |= !kernels.empty();
   }
@@ -81,7 +98,7 @@ bool RunningKernels::give_up(bool stuck) noexcept {
     if (any) abandon_resources(gpu_of(*run));
     else *resources_of_thread(gpu_of(*run)).stop_word = kStopAsked >> 32;
   }
-  return any;
+  return holds ? ATOS_STUCK : any ? ATOS_NOT_BEGUN : ATOS_OK;
 }
 
 // Asks running kernels to stop, also at a barrier of several GPUs, where other GPUs will not arrive.
@@ -105,11 +122,6 @@ void RunningKernels::stop_rest() noexcept {
     }
     std::this_thread::sleep_for(kBetweenAsking);
   }
-}
-
-void RunningKernels::throw_stuck(const char *why) {
-  throw Failure(ATOS_STUCK,
-                format("%s; then the workers were asked to stop, and did not for %d ms", why, int(kPatience.count())));
 }
 
 } // namespace atos::cuda

@@ -24,15 +24,16 @@ public:
 
   // Calls `body`, which starts the kernels, keeps `pending_kernels` of each run, and waits for their end. If `body` throws, no
   // kernel runs on unheeded: running kernels are asked to stop and waited for. Kernels that still run then are reported as
-  // stuck. The queues of kernels that ran are recovered at their next use.
+  // stuck; kernels that have not begun, since other kernels hold the GPU, end as soon as they begin. The queues of kernels that
+  // were started are recovered at their next use.
   template <class Body> void look_after(Body body) {
     try {
       body();
     } catch (const Failure &failure) {
-      if (give_up(failure.status == ATOS_STUCK) && failure.status != ATOS_STUCK) throw_stuck(failure.what());
+      give_up(failure.status, failure.what());
       throw;
     } catch (const std::exception &error) {
-      if (give_up(false)) throw_stuck(error.what());
+      give_up(ATOS_OK, error.what());
       throw;
     }
   }
@@ -42,9 +43,10 @@ private:
   std::vector<CudaDevice *> opened; // the GPU of each run, as far as the GPU has been opened
 
   void close() noexcept;
-  bool give_up(bool stuck) noexcept; // whether kernels still run
+  void give_up(atos_status failure, const char *why);
+  atos_status leave_behind() noexcept;
+  bool any_started() const noexcept;
   void stop_rest() noexcept;
-  [[noreturn]] static void throw_stuck(const char *why);
 };
 
 } // namespace atos::cuda

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "cuda/memory.h"
 #include "cuda/memory_pool.h"
 
 namespace atos::cuda {
@@ -71,8 +72,7 @@ public:
                     format("%llu bytes asked for, but GPU %d has less free", (unsigned long long)part.size, gpu.index));
     check(made, "asking for memory");
     map(part, handle);
-    check(d.cuMemsetD8(address(begin) + part.at, 0, part.size), "clearing memory");
-    check(d.cuStreamSynchronize(CU_STREAM_LEGACY), "clearing memory");
+    clear(gpu, address(begin) + part.at, part.size);
     created.push_back(part);
     handles.push_back(handle);
   }

@@ -10,6 +10,7 @@
 #include <functional>
 #include <new>
 
+#include "cuda/memory.h"
 #include "cuda/memory_pool.h"
 
 namespace atos::cuda {
@@ -38,11 +39,7 @@ struct SpreadRange {
   }
 
   void clear() const {
-    for (const Part &part : parts) {
-      ScopedContext current(part.gpu->context);
-      check(driver().cuMemsetD8(begin + part.at, 0, part.size), "clearing memory");
-      check(driver().cuStreamSynchronize(CU_STREAM_LEGACY), "clearing memory");
-    }
+    for (const Part &part : parts) cuda::clear(*part.gpu, begin + part.at, part.size);
   }
 };
 

@@ -6,22 +6,10 @@
 
 #include <algorithm>
 
-#include "cuda/launch_resources.h"
+#include "cuda/memory.h"
 #include "cuda/memory_pool.h"
 
 namespace atos::cuda {
-namespace {
-
-// Fills memory with zeros while a kernel may hold all multiprocessors: by the copy engines, since a memset may be a kernel.
-void clear_beside_kernels(CudaDevice &device, CUdeviceptr at, uint64_t bytes) {
-  LaunchResources &resources = resources_of_thread(device);
-  for (uint64_t done = 0; done < bytes; done += kZeros)
-    check(driver().cuMemcpyHtoDAsync(at + done, resources.zeros, std::min(kZeros, bytes - done), resources.control),
-          "clearing memory");
-  check(driver().cuStreamSynchronize(resources.control), "clearing memory"); // other streams use the memory next
-}
-
-} // namespace
 
 CudaGrowableRange::CudaGrowableRange(CudaDevice &device, uint64_t size) : device(device) {
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -61,12 +49,7 @@ void CudaGrowableRange::extend(uint64_t size) {
   check(d.cuMemMap(address(begin) + part.at, part.size, 0, part.handle, 0), "mapping memory");
   const std::vector<CUmemAccessDesc> access = device.access();
   check(d.cuMemSetAccess(address(begin) + part.at, part.size, access.data(), access.size()), "mapping memory");
-  const CUdeviceptr fresh = address(begin) + part.at;
-  if (!device.call_if_idle([&] {
-        check(d.cuMemsetD8(fresh, 0, part.size), "clearing memory");
-        check(d.cuStreamSynchronize(CU_STREAM_LEGACY), "clearing memory"); // other streams use the memory next
-      }))
-    clear_beside_kernels(device, fresh, part.size);
+  clear(device, address(begin) + part.at, part.size);
   mapped += part.size;
 }
 

@@ -1,8 +1,14 @@
-// Reports to the host: samples for the trace while workers run, and the completion record when the last block leaves.
+// Reports to the host: that the kernel has begun, samples for the trace while workers run, and the completion record when the
+// last block leaves.
 #pragma once
 #include "device/termination.cuh"
 
 namespace atos {
+
+// [all threads of the grid] Before a kernel has begun, other kernels may hold the GPU, so that it does not see a stop.
+ATOS_DEVICE void report_begin(const Launch &launch) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) static_cast<volatile CompletionRecord *>(launch.record)->begun = launch.sequence;
+}
 
 template <class Group, unsigned bytes> struct HostReport : Termination<Group, bytes> {
   using Below = Termination<Group, bytes>;

@@ -9,6 +9,7 @@ using namespace atos;
 
 extern "C" __global__ void atos_kernel(const __grid_constant__ Launch launch, const __grid_constant__ Arguments args) {
   extern __shared__ __align__(16) unsigned char shared[];
+  report_begin(launch);
   if (checked) reset_rendezvous();
   // An opaque zero hides the base address of shared memory. Otherwise the compiler computes this address of a CTA worker anew
   // at each use, from a register that is slow to read.

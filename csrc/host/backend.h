@@ -55,8 +55,9 @@ public:
                           void * /* to */) {
     return false;
   }
-  virtual void wait(void *stream) = 0;  // for all work in a stream of the device
-  virtual InboxMemory make_inbox() = 0; // for items of any size
+  virtual void wait(void *stream) = 0;                // for all work in a stream of the device
+  virtual void order(void *earlier, void *later) = 0; // lets a stream wait for what is in another one now
+  virtual InboxMemory make_inbox() = 0;               // for items of any size
   virtual void release_inbox(const InboxMemory &memory) noexcept = 0;
   virtual uint32_t resident_blocks(const Run &run) = 0; // of the kernel of a run, which has the device to itself
   virtual uint32_t workers_per_block(const atos_launch &launch) = 0;

@@ -29,6 +29,7 @@ void set_inbox(Counters &counters, uint64_t inbox_state) {
 
 void atos_queue::launch(atos_program &program, const atos_launch &given, atos_stats *stats) {
   *stats = atos_stats{};
+  const StopMonitor::InLaunch here;
   const InboxEnd at_last{given.inbox};
   const std::shared_ptr<Run> run = prepare(program, given, stats);
   const auto locks = enter_all(run);
@@ -107,7 +108,7 @@ std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launc
     if (inbox->device != device || inbox->item_bytes != storage.item_bytes || !given.persistent || given.barrier)
       throw Failure(ATOS_INVALID, "an inbox is for a relaxed, persistent launch of a queue with its device and size of items");
     storage.reserve_for_inbox(kInboxItems * storage.item_bytes);
-    storage.backend.wait(given.stream);
+    storage.backend.order(given.stream, inbox->memory.stream);
     run->launch.stream = inbox->memory.stream;
     kernel.inbox = inbox->memory.ring;
   }

@@ -151,6 +151,7 @@ void atos_queue::launch_peers(const atos_peers &given, const atos_launch &option
 }
 
 void atos_queue::launch_together(PeerLaunch &all) {
+  const StopMonitor::InLaunch here;
   std::vector<Lock> locks;
   std::vector<uint64_t> grown_before;
   const auto workers = all.together<uint32_t>([&](auto &result) {

@@ -17,7 +17,10 @@ atos_queue::Lock atos_queue::enter(StopMonitor *monitor) {
     if (!monitor || monitor->poll()) throw Failure(ATOS_HELD, "another thread uses this queue");
   if (forsaken) throw Failure(ATOS_GONE, "the processes did not end a launch of this queue together: make another one");
   if (replaced) throw Failure(ATOS_REPLACED, "another queue has taken the place of this one");
-  if (in_use()) throw Failure(ATOS_BUSY, "a task of an earlier launch of this queue was asked to stop, and still runs");
+  if (in_use())
+    throw Failure(ATOS_BUSY,
+                  "an earlier launch of this queue was asked to stop, and has not ended: one of its tasks still runs, "
+                  "or, on a GPU, the launch has not begun, since others hold the GPU");
   if (abandoned) {
     if (storage.disordered) storage.recover_pending(*abandoned);
     drain_inbox(*abandoned);

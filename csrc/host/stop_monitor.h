@@ -72,6 +72,16 @@ public:
     polled = Clock::now();
   }
 
+  // Whether this thread is in a launch, where it waits for no other thread's launch: its own has a timeout.
+  static bool &in_launch() {
+    static thread_local bool launching = false;
+    return launching;
+  }
+  struct InLaunch {
+    InLaunch() { in_launch() = true; }
+    ~InLaunch() { in_launch() = false; }
+  };
+
   // Whether this thread is in the callback of a launch. In a callback a thread waits for nothing that waits for the workers.
   static bool &in_callback() {
     static thread_local bool running = false;

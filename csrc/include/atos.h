@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 18 };
+enum { ATOS_ABI_VERSION = 19 };
 
 enum { ATOS_CPU = -1 };
 
@@ -20,11 +20,12 @@ typedef enum atos_status {
   ATOS_FAULT = 8,       /* a kernel broke the device's context: nothing there can be used any more */
   ATOS_STOPPED = 9,     /* the launch was stopped; what is unfinished is in the queue */
   ATOS_STUCK = 10,      /* the workers of the launch were asked to stop and still run */
-  ATOS_BUSY = 11,       /* workers of an earlier launch that is stuck still use the queue, or hold the device */
+  ATOS_BUSY = 11,       /* workers of an earlier launch that was stopped still use the queue, or hold the device */
   ATOS_HELD = 12,       /* another thread uses the queue, launches as a rule; nothing was done: try again */
   ATOS_CLOSED = 13,     /* the inbox takes no more items: it was closed, or its launch has ended */
   ATOS_REPLACED = 14,   /* another queue has taken its place (atos_queue_convert); nothing was done: use that one */
-  ATOS_GONE = 15        /* another process of the group is gone, or this one has left it */
+  ATOS_GONE = 15,       /* another process of the group is gone, or this one has left it */
+  ATOS_NOT_BEGUN = 16   /* the launch was asked to stop, and waits for the GPU, which others hold; it will run no task */
 } atos_status;
 
 enum { ATOS_STOP_CALLED = 4 };
@@ -169,7 +170,7 @@ typedef struct atos_sharing {
 typedef struct atos_stats {
   uint64_t tasks_run;
   uint64_t tasks_pushed;
-  uint64_t pending;         /* left in the queue; 0 also after ATOS_STUCK, and where the launch never came to use the queue */
+  uint64_t pending;         /* left in the queue; 0 also if workers are left, or where no launch came to use it */
   uint64_t lost;            /* pushed and dropped, since neither the queue nor its reserve had room */
   uint64_t grown;           /* times that the queue grew */
   uint64_t rounds;          /* with barriers levels, each once; otherwise kernels launched */
@@ -294,8 +295,8 @@ void atos_inbox_stop(atos_inbox *inbox);         /* its launch is stopped, as by
 
 /* Runs the queue's tasks until all are done, or one of them stops the launch. The program must have been made for the queue's
  * item size and for the worker, persistent and barrier of `launch`, and whether it has an inbox. After ATOS_QUEUE_FULL,
- * ATOS_TASK_FAILED and ATOS_STOPPED, pending tasks are still in the queue. After ATOS_STUCK, the program, the inbox and
- * whatever the arguments point to must live as long as the process. */
+ * ATOS_TASK_FAILED and ATOS_STOPPED, pending tasks are still in the queue. After ATOS_STUCK and ATOS_NOT_BEGUN, the program,
+ * the inbox and whatever the arguments point to must live as long as the process. */
 atos_status atos_queue_launch(atos_queue *queue, atos_program *program, const atos_launch *launch, atos_stats *stats);
 
 /* Several processes of one host, of which each has one device of a launch, by its number. They meet by sockets, one to each of

@@ -14,7 +14,8 @@ constexpr uint32_t kStreams = 4; // discrete kernels that may run side by side, 
 constexpr unsigned kTickShift = 20;
 constexpr int64_t kMostTicks = INT32_MAX;
 
-// Completion record, in pinned host memory: written by the last block to leave. Its fields are the counters with their names.
+// Completion record, in pinned host memory: written by the last block to leave, but for `begun`. Its fields are the counters
+// with their names.
 struct CompletionRecord {
   uint64_t tail;
   uint64_t stop;
@@ -24,6 +25,7 @@ struct CompletionRecord {
   uint64_t ran_by[ATOS_MAX_KINDS]; // with several kinds of tasks
   atos_sharing sharing;            // if the task counts shared work
   uint64_t growths_requested;      // 1 while the kernel runs: a growth is requested
+  uint64_t begun;                  // number of the kernel, written when it begins
   uint64_t sequence;               // number of the kernel, written last
 };
 

@@ -109,6 +109,61 @@ assert "launch all" in calls and "counts the inbox as unfinished" in calls, call
     )
 
 
+def test_an_array_that_is_made_beside_another_threads_launch_is_cleared_at_once(gpu):
+    """The launch's callback writes to the array, and a clearing in the legacy stream would come after that."""
+    gpu.run(
+        """
+import threading
+arrays, written = [], []
+
+@ffi.callback("int32_t(const atos_sample *)")
+def during(now):
+    if arrays and not written:
+        arrays[0][1] = 9
+        written.append(True)
+    return bool(written)
+
+queue = atos.Queue(10)
+launched = threading.Thread(target=lambda: launch(queue, poll_callback=during, progress=1, timeout=30), daemon=True)
+trace()
+launched.start()
+while "launch all" not in trace():
+    pass
+arrays.append(atos.zeros(5, dtype=np.int64))
+launched.join(60)
+assert written and arrays[0].to_numpy().tolist() == [0, 9, 0, 0, 0], arrays
+""",
+        late_clears=1,
+        endless=1,
+    )
+
+
+@pytest.mark.parametrize(("persistent", "barrier"), [(1, 0), (0, 0), (0, 1)])
+def test_a_stop_waits_for_no_other_threads_launch(gpu, persistent, barrier):
+    """That launch's kernel is next in the stream, before what the host copies of a queue that was stopped."""
+    gpu.run(
+        f"""
+import threading, time
+queue, other = atos.Queue(60_000, dtype=np.uint32), atos.Queue(10)
+queue.push(range(50_000))
+trace()
+options = {{"persistent": {persistent}, "barrier": {barrier}}}
+goes_on = threading.Thread(target=lambda: launch(other, timeout=3), daemon=True)
+goes_on.start()
+while "launch all" not in trace():
+    time.sleep(0.001)
+status, stats = launch(queue, timeout=0.1, **options)
+calls = trace()
+assert goes_on.is_alive() and status == lib.ATOS_STOPPED, status
+assert not [call for call in calls if call.startswith("waits")], calls
+assert stats.pending == 50_000
+goes_on.join(60)
+assert queue.peek().tolist() == list(range(50_000))
+""",
+        endless=1,
+    )
+
+
 @pytest.mark.parametrize("persistent", [0, 1])
 def test_workers_stop_by_their_own_clock_while_the_driver_waits(gpu, persistent):
     """A driver that waits for the kernel, since another thread loads a program, takes no stop."""
@@ -258,6 +313,41 @@ while True:
         break
     except atos.DeviceError:
         time.sleep(0.01)
+assert run(queue) == 20
+""")
+
+
+@pytest.mark.parametrize(("persistent", "barrier"), [(1, 0), (0, 0), (0, 1)])
+def test_a_kernel_that_has_not_begun_holds_its_queue_alone(gpu, persistent, barrier):
+    """Another process holds the GPU. The stop reaches the kernel, whose first counters are copied after it."""
+    gpu.run(f"""
+import time
+queue = atos.Queue(20)
+queue.push(range(20))
+run(atos.Queue(1))
+driver.fake_endless(3)
+interrupt = ffi.callback("int32_t(const atos_sample *)", lambda now: 1)
+status, stats = launch(queue, persistent={persistent}, barrier={barrier}, poll_callback=interrupt)
+assert status == lib.ATOS_NOT_BEGUN, status
+words = ffi.string(lib.atos_message()).decode()
+assert "its kernel has not begun, since other launches or processes hold GPU 0" in words, words
+atos.zeros(3)
+try:
+    queue.peek()
+except atos.DeviceStuckError as error:
+    assert "the launch has not begun" in str(error)
+else:
+    raise AssertionError
+driver.fake_endless(1)
+until = time.monotonic() + 30
+while True:
+    try:
+        assert sorted(queue.peek().tolist()) == list(range(20))
+        break
+    except atos.DeviceStuckError:
+        assert time.monotonic() < until, "the kernel has not seen the stop"
+        time.sleep(0.01)
+driver.fake_endless(0)
 assert run(queue) == 20
 """)
 

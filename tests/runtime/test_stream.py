@@ -5,6 +5,9 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +17,7 @@ from shared_tasks import again, double_of
 
 import atos_py as atos
 from atos_py.arrays.streams import launch_stream
-from atos_py.errors import InvalidArgumentError, LaunchTimeoutError, UnsupportedTypeError
+from atos_py.errors import DeviceStuckError, InvalidArgumentError, LaunchTimeoutError, UnsupportedTypeError
 
 CPU = atos.device("cpu")
 GPU = atos.Device("cuda", 1)
@@ -183,3 +186,87 @@ def test_a_run_in_its_own_stream_begins_when_its_queue_has_been_cleared():
     assert run() == 100
     holds.join()
     assert target.to_numpy().tolist() == [(2 if v < 50 else 4) * v for v in range(100)]
+
+
+@contextmanager
+def launched_elsewhere(seconds: float) -> Iterator[None]:
+    """Another thread's launch in the default stream, which has begun and goes on for a time."""
+    begun = threading.Event()
+
+    def hold() -> None:
+        queue = atos.Queue(10, device="cuda")
+        queue.push(1)
+        with pytest.raises(LaunchTimeoutError):
+            queue.launch(again, timeout=seconds, num_blocks=1, progress=lambda *numbers: begun.set())
+
+    holds = threading.Thread(target=hold, daemon=True)
+    holds.start()
+    assert begun.wait(60)
+    yield
+    assert holds.is_alive()
+    holds.join()
+
+
+def waiting_in(queue: atos.Queue) -> list[int]:
+    """Return the items of a queue, as soon as a launch that was stopped before it began has ended."""
+    until = time.monotonic() + 20
+    while True:
+        try:
+            return sorted(queue.peek())
+        except DeviceStuckError:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+
+SCHEDULES = pytest.mark.parametrize("schedule", [{}, {"persistent": False}, {"persistent": False, "barrier": True}], ids=str)
+
+
+@pytest.mark.gpu
+@SCHEDULES
+def test_a_launch_that_does_not_begin_in_time_holds_its_queue_alone(schedule):
+    """The default stream is behind another thread's launch."""
+    source, target = atos.asarray(np.arange(100), device="cuda"), atos.zeros(100, dtype=np.int64, device="cuda")
+    queue = atos.Queue(1000, device="cuda")
+    queue.push(1)
+    queue.launch(double_of, source, target, worker="thread", **schedule)
+    queue.push(range(100))
+    with launched_elsewhere(4):
+        with pytest.raises(LaunchTimeoutError, match="has not begun, since other launches or processes hold") as stopped:
+            queue.launch(double_of, source, target, worker="thread", timeout=0.2, **schedule)
+        assert (stopped.value.pending, stopped.value.stuck) == (None, True)
+        with pytest.raises(DeviceStuckError, match="has not begun"):
+            queue.peek()
+        made = atos.zeros(1 << 20, dtype=np.int64, device="cuda")
+    assert not made.to_numpy().any()
+    assert waiting_in(queue) == list(range(100))
+    assert queue.launch(double_of, source, target, worker="thread", **schedule).tasks_run == 100
+    assert target.to_numpy().tolist() == [2 * v for v in range(100)]
+
+
+@pytest.mark.gpu
+@SCHEDULES
+def test_a_stop_waits_for_no_launch_of_another_thread(schedule):
+    """The other launch is next in the default stream."""
+    queue = atos.Queue(200_000, device="cuda")
+    queue.push(range(1000))
+    begun, ends = threading.Event(), []
+
+    def stopped() -> None:
+        options = {"timeout": 1, "num_blocks": 1, "progress": lambda *numbers: begun.set(), **schedule}
+        with pytest.raises(LaunchTimeoutError) as late:
+            queue.launch(again, **options)
+        ends.append((time.monotonic(), late.value.pending))
+
+    begin = time.monotonic()
+    first = threading.Thread(target=stopped, daemon=True)
+    first.start()
+    assert begun.wait(60)
+    other = atos.Queue(10, device="cuda")
+    other.push(1)
+    with pytest.raises(LaunchTimeoutError):
+        other.launch(again, timeout=6, num_blocks=1)
+    first.join()
+    end = time.monotonic()
+    assert ends[0][0] < end - 2, (ends[0][0] - begin, end - begin)
+    assert ends[0][1] == (None if schedule.get("barrier") else 1000)  # a kernel for each round: the next one has not begun
+    assert waiting_in(queue) == list(range(1000))

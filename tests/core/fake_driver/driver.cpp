@@ -5,8 +5,7 @@
 // FAKE_SLOW_LOADS a module is loaded after it only, and streams wait for that. With FAKE_ENDLESS that kernel takes no item, and
 // goes on until there is a stop or its time limit is over; with FAKE_ASKS it waits for fake_go(), and then for a growth.
 // With FAKE_LATE_CLEARS memory is cleared when something waits for the legacy stream, and not before. FAKE_LINKED says whether
-// GPUs reach each other's memory; in a launch over several of them, that kernel also says that all has
-// ended.
+// GPUs reach each other's memory; in a launch over several of them, that kernel also says that all has ended.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -15,6 +14,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -58,11 +58,14 @@ constexpr uint64_t kShared = uint64_t(1) << 47;
 constexpr int kElsewhere = 99; // the GPU of memory that another process has created
 std::string noted, read_by_test, module_text;
 pid_t owner = getpid();
-std::atomic<bool> has_open_kernel{false}, may_ask{false};
-std::atomic<int> endless{0}; // 1: until there is a stop; 2: a stop is not heeded until it is 1 or 0
+std::atomic<int> open_kernels{0};
+std::atomic<bool> may_ask{false};
+// 1: the kernel goes on until there is a stop; 2: it heeds no stop until this is 1 or 0; 3: another process holds the GPU until
+// this is 1 or 0, so that the kernel does not begin, and copies in the legacy stream wait too.
+std::atomic<int> endless{0};
 std::atomic<int> kernels_ended{0}, until_refusal{0};
-std::atomic<void *> stream_of_kernel{nullptr};
-thread_local int current[16], depth = 0; // GPUs of the contexts that are current
+std::multiset<void *> streams_of_kernels; // that have not ended
+thread_local int current[16], depth = 0;  // GPUs of the contexts that are current
 
 uint64_t number(const char *name, uint64_t otherwise) {
   const char *value = std::getenv(name);
@@ -78,13 +81,14 @@ void note(const std::string &what) {
 
 // Of a call that waits for all kernels.
 void note_wait(const std::string &what) {
-  if (has_open_kernel) note("waits for the kernel: " + what);
+  if (open_kernels) note("waits for the kernel: " + what);
 }
 
-// The same of a call for a stream, if the kernel is in it; the null stream is the legacy one.
+// The same of a call for a stream, if a kernel is in it; the null stream is the legacy one.
 bool is_legacy(Stream stream) { return reinterpret_cast<uintptr_t>(stream) <= 1; }
 void note_wait_in(Stream stream, const std::string &what) {
-  if (stream == stream_of_kernel || (is_legacy(stream) && is_legacy(stream_of_kernel))) note_wait(what);
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  if (streams_of_kernels.count(is_legacy(stream) ? nullptr : stream)) note_wait(what);
 }
 
 // Whether a call beside a kernel is the one that fake_refuse() has chosen.
@@ -121,6 +125,24 @@ Result drop(Pointer pointer) {
   munmap(reinterpret_cast<void *>(pointer), block.bytes);
   blocks.erase(found);
   return kSuccess;
+}
+
+// Copies that wait for the GPU, which another process holds.
+struct LateCopy {
+  Pointer to;
+  const void *from;
+  size_t bytes;
+};
+std::vector<LateCopy> late_copies;
+void copy_late() {
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  for (const LateCopy &each : std::exchange(late_copies, {}))
+    std::memcpy(reinterpret_cast<void *>(each.to), each.from, each.bytes);
+}
+
+// A call that waits for the legacy stream, while another process holds the GPU.
+void wait_while_held() {
+  while (endless == 3) std::this_thread::yield();
 }
 
 // Memory that is yet to be cleared in the legacy stream.
@@ -207,7 +229,9 @@ int cuMemPoolCreate(void **pool, const void *properties) {
   return location[0] == 1 ? kSuccess : kInvalid; // CU_MEM_LOCATION_TYPE_DEVICE
 }
 int cuMemPoolSetAttribute(void *, int what, void *value) {
-  return what == 4 && *static_cast<uint64_t *>(value) == UINT64_MAX ? kSuccess : kInvalid; // RELEASE_THRESHOLD
+  return (what == 4 && *static_cast<uint64_t *>(value) == UINT64_MAX) || (what == 3 && !*static_cast<int *>(value))
+             ? kSuccess
+             : kInvalid; // RELEASE_THRESHOLD, REUSE_ALLOW_INTERNAL_DEPENDENCIES
 }
 int cuMemPoolGetAttribute(void *pool, int what, void *value) {
   std::lock_guard<std::recursive_mutex> lock(guard);
@@ -260,6 +284,7 @@ int cuPointerGetAttributes(unsigned count, const int *asked, void **answers, Poi
 int cuMemcpy(Pointer to, Pointer from, size_t bytes) {
   const int target = gpu_of(to), source = gpu_of(from);
   if (target >= 0 && source >= 0 && target != source) return kInvalid; // memory of pools is for one GPU
+  wait_while_held();
   clear_late();
   note(target < 0 ? "copy to host" : source < 0 ? "copy from host" : "copy on GPU");
   note_wait_in(nullptr, "copy");
@@ -291,7 +316,7 @@ int cuMemsetD2D32(Pointer at, size_t pitch, unsigned value, size_t width, size_t
 }
 int cuStreamSynchronize(Stream stream) {
   if (reinterpret_cast<uintptr_t>(stream) != 1 && refuses("synchronize")) return kInvalid;
-  if (is_legacy(stream)) clear_late();
+  if (is_legacy(stream)) wait_while_held(), clear_late();
   return note_wait_in(stream, "synchronize"), kSuccess;
 }
 int cuStreamQuery(Stream) {
@@ -303,7 +328,7 @@ int cuModuleLoadData(void **module, const void *image) {
   std::lock_guard<std::mutex> lock(loading);
   if (number("FAKE_SLOW_LOADS", 0)) {
     note("load");
-    while (has_open_kernel) std::this_thread::yield();
+    while (open_kernels) std::this_thread::yield();
   }
   module_text = static_cast<const char *>(image);
   return *module = &module_text, kSuccess;
@@ -319,8 +344,12 @@ int cuMemAllocHost(void **pointer, size_t bytes) {
   return note("allocate pinned"), *pointer = std::calloc(bytes, 1), kSuccess;
 }
 int cuMemFreeHost(void *pointer) { return note_wait("free pinned"), note("free pinned"), std::free(pointer), kSuccess; }
-int cuMemcpyHtoDAsync(Pointer to, const void *from, size_t bytes, Stream) {
+int cuMemcpyHtoDAsync(Pointer to, const void *from, size_t bytes, Stream stream) {
   if (refuses("copy to GPU")) return kInvalid;
+  if (endless == 3 && is_legacy(stream)) {
+    std::lock_guard<std::recursive_mutex> lock(guard);
+    return late_copies.push_back({to, from, bytes}), kSuccess;
+  }
   return std::memcpy(reinterpret_cast<void *>(to), from, bytes), kSuccess;
 }
 int cuMemcpyDtoHAsync(void *to, Pointer from, size_t bytes, Stream) {
@@ -334,12 +363,19 @@ int cuStreamCreate(Stream *stream, unsigned) {
 int cuStreamDestroy(Stream stream) { return note("destroy stream"), delete static_cast<int *>(stream), kSuccess; }
 // An event comes when the kernels have ended that had begun when it was recorded.
 int cuEventCreate(void **event, unsigned) { return note("make event"), *event = new int(0), kSuccess; }
-int cuEventRecord(void *event, Stream) {
+std::map<void *, Stream> stream_of_event;
+int cuEventRecord(void *event, Stream stream) {
   if (refuses("record an event")) return kInvalid;
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  stream_of_event[event] = stream;
   return *static_cast<int *>(event) = kernels_ended, kSuccess;
 }
-int cuStreamWaitEvent(Stream, void *, unsigned) { return clear_late(), kSuccess; } // no event but that of the clearing
-int cuCtxRecordEvent(void *, void *event) { return *static_cast<int *>(event) = kernels_ended + has_open_kernel, kSuccess; }
+int cuStreamWaitEvent(Stream, void *event, unsigned) {
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  if (is_legacy(stream_of_event[event])) clear_late();
+  return kSuccess;
+}
+int cuCtxRecordEvent(void *, void *event) { return *static_cast<int *>(event) = kernels_ended + open_kernels, kSuccess; }
 int cuEventQuery(void *event) { return kernels_ended >= *static_cast<int *>(event) ? kSuccess : 600; } // NOT_READY
 int cuEventDestroy(void *event) { return note("destroy event"), delete static_cast<int *>(event), kSuccess; }
 int cuEventElapsedTime(float *milliseconds, void *, void *) { return *milliseconds = 1, kSuccess; }
@@ -452,11 +488,22 @@ int run_all(const atos::Launch &launch) {
 
 // Does so in a thread, after `wait`.
 int run_later(const atos::Launch &launch, Stream stream, void (*wait)(const atos::Launch &)) {
-  stream_of_kernel = stream;
-  has_open_kernel = true;
-  std::thread([launch, wait] {
+  Stream const where = is_legacy(stream) ? nullptr : stream;
+  {
+    std::lock_guard<std::recursive_mutex> lock(guard);
+    streams_of_kernels.insert(where);
+  }
+  ++open_kernels;
+  std::thread([launch, wait, where] {
+    while (endless == 3) std::this_thread::yield();
+    copy_late();
+    atos::store(&launch.record->begun, launch.sequence);
     wait(launch);
-    has_open_kernel = false;
+    {
+      std::lock_guard<std::recursive_mutex> lock(guard);
+      streams_of_kernels.erase(streams_of_kernels.find(where));
+    }
+    --open_kernels;
     ++kernels_ended;
     run_all(launch);
   }).detach();
@@ -533,6 +580,7 @@ int cuLaunchKernel(void *function, unsigned blocks, unsigned, unsigned, unsigned
                    Stream stream, void **parameters, void **) {
   const std::string name = static_cast<const char *>(function);
   note("launch " + name);
+  if (is_legacy(stream)) clear_late();
   const auto parameter = [&](int i) { return *static_cast<uint64_t *>(parameters[i]); };
   if (moves_items(name, parameters)) return blocks && threads ? kSuccess : kInvalid;
   if (name.rfind("store", 0)) {
