@@ -135,6 +135,14 @@ def test_potentials_that_differ_by_any_number(device, spread, k, dtype, schedule
         assert np.isfinite(found).all()
 
 
+def test_a_number_that_all_potentials_share_rounds_nothing_off(device):
+    graph = atos.generate.grid2d(6, 6, device=device)
+    field = np.full((36, STATES), 1e12), np.full((STATES, STATES), -1e12)
+    result = atos.belief_propagation(graph, *field, tolerance=1e-14, dtype=np.float64)
+    np.testing.assert_allclose(result.marginals.to_numpy(), 1 / STATES, rtol=1e-12)
+    atos.verify_belief_propagation(graph, *field, result.messages, result.marginals, tolerance=1e-12)
+
+
 @pytest.mark.parametrize("schedule", ["synchronous", "residual"])
 def test_the_residual_is_that_of_the_messages(device, schedule):
     """And not of those before, in a field in which another sweep changes them by more."""

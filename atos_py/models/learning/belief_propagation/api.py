@@ -77,7 +77,10 @@ class BeliefResult:
 
 
 def read_potentials(graph: Graph, unary: Any, pairwise: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the logarithms of the potentials of vertices and edges on the host, the latter of shape (1 or edges, k, k)."""
+    """Return the logarithms of the potentials of vertices and edges on the host, the latter of shape (1 or edges, k, k).
+
+    The largest of a vertex, and of an edge, is 0: only differences count, which a number that all states share would round off.
+    """
     given = [as_host_array(name, to_host(each)) for name, each in (("unary", unary), ("pairwise", pairwise))]
     for name, each in zip(("unary", "pairwise"), given, strict=True):
         if each.dtype.kind not in "fiu" or not (np.abs(each) <= _MOST).all():
@@ -96,8 +99,8 @@ def read_potentials(graph: Graph, unary: Any, pairwise: Any) -> tuple[NDArray[An
     other = of_edges[reverse].swapaxes(-1, -2) if of_edges.ndim == 3 else of_edges.T
     if not np.allclose(of_edges, other, rtol=1e-6, atol=1e-9):
         raise InvalidArgumentError("pairwise potentials of an edge and its reverse must be each other's transpose")
-    # Only differences count, which a large number that all states of a vertex share would round off.
-    return of_vertices - of_vertices.max(axis=1, keepdims=True), of_edges.reshape(-1, k, k)
+    of_edges = of_edges.reshape(-1, k, k)
+    return of_vertices - of_vertices.max(axis=1, keepdims=True), of_edges - of_edges.max(axis=(1, 2), keepdims=True)
 
 
 class _Last(NamedTuple):
@@ -216,9 +219,6 @@ def belief_propagation(
         )
     of_vertices, of_edges = read_potentials(graph, unary, pairwise)
     n, m, device, (_, k) = graph.num_vertices, graph.num_edges, graph.device, of_vertices.shape
-    # Only differences count. They stay as they are given in float64, and the largest potential of an edge is 1.
-    of_vertices -= of_vertices.max(axis=1, keepdims=True)
-    of_edges = of_edges - of_edges.max(axis=(1, 2), keepdims=True)
     spread = -float(of_edges.min(initial=0))
     rounding = _rounding(kind, spread, k, -float(of_vertices.min(initial=0)), graph.max_degree) / (1 - factor)
     goal = max(limit, 2 * rounding)  # what is left at the end is rounding, which more sweeps do not change
