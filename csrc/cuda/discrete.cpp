@@ -79,6 +79,7 @@ void run_kernels(CudaDevice &device, Run &run) {
   }
   if (!one_stream)
     for (uint32_t s = 0; s < streams; ++s) check(d.cuStreamSynchronize(resources.streams[s]), "running the kernel");
+  if (!sequence) check(d.cuEventRecord(resources.start, resources.control), "reading the clock"); // the stream may be busy
   check(d.cuEventRecord(resources.stop, resources.control), "reading the clock");
   if (sequence) download(device, run);
   run.monitor.workers_stopped(run.counters->stop);

@@ -72,7 +72,7 @@ double stop_clock(CudaDevice &device) {
   ScopedContext current(device.context);
   const LaunchResources &resources = resources_of_thread(device);
   float milliseconds = 0;
-  check(driver().cuEventSynchronize(resources.stop), "reading the clock");
+  for (CUevent event : {resources.start, resources.stop}) check(driver().cuEventSynchronize(event), "reading the clock");
   check(driver().cuEventElapsedTime(&milliseconds, resources.start, resources.stop), "reading the clock");
   return milliseconds;
 }

@@ -352,6 +352,19 @@ assert run(queue) == 20
 """)
 
 
+@pytest.mark.parametrize("barrier", [0, 1])
+def test_a_launch_without_items_waits_for_nobody(gpu, barrier):
+    """Another process holds the GPU, and the stream waits for it."""
+    gpu.run(f"""
+queue = atos.Queue(20)
+run(queue)
+driver.fake_endless(3)
+status, stats = launch(queue, persistent=0, barrier={barrier})
+check(status)
+assert stats.tasks_run == 0
+""")
+
+
 @pytest.mark.parametrize("call", ["make a stream", "allocate pinned"])
 def test_an_inbox_that_cannot_be_made_leaves_nothing(gpu, call):
     gpu.run(f"""

@@ -378,7 +378,11 @@ int cuStreamWaitEvent(Stream, void *event, unsigned) {
 int cuCtxRecordEvent(void *, void *event) { return *static_cast<int *>(event) = kernels_ended + open_kernels, kSuccess; }
 int cuEventQuery(void *event) { return kernels_ended >= *static_cast<int *>(event) ? kSuccess : 600; } // NOT_READY
 int cuEventDestroy(void *event) { return note("destroy event"), delete static_cast<int *>(event), kSuccess; }
-int cuEventElapsedTime(float *milliseconds, void *, void *) { return *milliseconds = 1, kSuccess; }
+int cuEventElapsedTime(float *milliseconds, void *start, void *) {
+  std::lock_guard<std::recursive_mutex> lock(guard);
+  if (endless == 3 && is_legacy(stream_of_event[start])) return 600; // NOT_READY
+  return *milliseconds = 1, kSuccess;
+}
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *, int, size_t) { return *blocks = 2, kSuccess; }
 int cuMemGetAllocationGranularity(size_t *bytes, const void *, int) { return *bytes = 2 << 20, kSuccess; }
 int cuMemAddressReserve(Pointer *pointer, size_t bytes, size_t, Pointer, unsigned long long) {
