@@ -11,7 +11,7 @@
 struct Index {
   unsigned x;
 };
-constexpr Index threadIdx{0}, blockDim{1};
+constexpr Index threadIdx{0}, blockIdx{0}, blockDim{1};
 inline const Index gridDim() { return {model::bounds.workers}; }
 #define gridDim gridDim()
 
