@@ -1,4 +1,4 @@
-"""What the pages say of the size of the model is so."""
+"""The numbers of scenarios and of broken rules of the model, on the pages that tell them."""
 
 from __future__ import annotations
 
