@@ -24,7 +24,7 @@ from atos_py.core.devices import why_no_gpu
 from atos_py.core.library import check, ffi, lib
 
 os.environ.pop("ATOS_DEVICE", None)
-# Compilers make many objects that live for a while, and the default, 700, costs a tenth of their time.
+# Compilers make many objects that live for a while: with the default, 700, the collector looks at them again and again.
 gc.set_threshold(50_000, 20, 100)
 pytest.register_assert_rewrite("graph_files", "public_calls", "shared_tasks", "tasks_over_devices")
 

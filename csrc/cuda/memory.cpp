@@ -90,9 +90,9 @@ void clear(CudaDevice &device, CUdeviceptr at, uint64_t bytes) {
     clear_beside_launches(device, at, bytes);
 }
 
-// Where no launch runs, the memory is there and cleared in the order of the legacy stream, for which other streams wait. Beside
-// a launch, that stream may be behind the launch's kernel, while its callback already writes to the memory: so all is done then
-// when `allocate` returns.
+// Allocates from the pool of the driver. Where no launch runs, the memory is there and cleared in the order of the legacy
+// stream, for which other streams wait. Beside a launch, that stream may be behind the launch's kernel, while its callback
+// already writes to the memory: so all is done then when `allocate` returns.
 void *allocate(CudaDevice &device, uint64_t asked, bool cleared) {
   device.refuse_if_stuck();
   ScopedContext current(device.context);

@@ -5,7 +5,8 @@
 
 namespace atos {
 
-// [all threads of the grid] Before a kernel has begun, other kernels may hold the GPU, so that it does not see a stop.
+// [all threads of the grid] Tells the host that the kernel has begun. Before that, other kernels may hold the GPU, so that this
+// kernel does not see a stop.
 ATOS_DEVICE void report_begin(const Launch &launch) {
   if (blockIdx.x == 0 && threadIdx.x == 0) static_cast<volatile CompletionRecord *>(launch.record)->begun = launch.sequence;
 }
