@@ -238,7 +238,7 @@ def _core(spec: ProgramSpec) -> bytes:
 
 def _ready_loop(spec: ProgramSpec, cc: tuple[int, int]) -> bytes | None:
     """Return the machine code of the worker loop, if that was made for this GPU and has what the launch uses."""
-    if spec.debug or spec.buckets or spec.inbox or spec.peers or spec.counters:
+    if spec.debug or spec.buckets or spec.inbox or spec.peers or spec.counters or spec.newest:
         return None
     try:
         built = json.loads((CORE_DIR / "built.json").read_bytes())

@@ -49,6 +49,8 @@ class ProgramSpec:
         Whether to compile the task with checks.
     buckets : bool
         Whether the queue has buckets, so that pushes may have a priority.
+    newest : bool
+        Whether workers take the newest items of the queue first.
     each_round : callable or None
         Run by one worker between two rounds, as `each_round(worker, *args)`.
     inbox : bool
@@ -71,10 +73,11 @@ class ProgramSpec:
     inbox: bool = False
     peers: bool = False
     counters: bool = False
+    newest: bool = False
 
     def on_cpu(self) -> ProgramSpec:
         """Return the spec without what code for a CPU does not depend on."""
-        return replace(self, worker="cta", max_registers=_ON_CPU, inbox=False, peers=False, counters=False)
+        return replace(self, worker="cta", max_registers=_ON_CPU, inbox=False, peers=False, counters=False, newest=False)
 
     def limits(self) -> tuple[tuple[int | None, ...], int]:
         """Return the limits of registers that are tried in turn, and the bytes that a thread may spill with one that is taken.

@@ -1,4 +1,4 @@
-"""Buckets of a queue for priorities: checks of what is asked for."""
+"""The order of a queue, such as buckets for priorities: checks of what is asked for."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from ..arrays.array import Array, asarray
 from ..arrays.import_external import is_on_gpu
 from ..errors import InvalidArgumentError, UnsupportedTypeError
-from ..support.validation import as_host_array, check_float, check_int
+from ..support.validation import as_host_array, check_choice, check_float, check_int
 
-__all__ = ["as_priorities", "check_buckets"]
+__all__ = ["as_priorities", "check_buckets", "check_take"]
 
 
 def check_buckets(buckets: Any, delta: Any) -> tuple[int | None, float | Literal["auto"]]:
@@ -30,6 +30,16 @@ def check_buckets(buckets: Any, delta: Any) -> tuple[int | None, float | Literal
     if number is None:
         raise InvalidArgumentError("delta is the width of a bucket: pass buckets= as well")
     return number, width
+
+
+def check_take(take: Any, buckets: Any, several: bool) -> Literal["oldest", "newest"]:
+    """Return which items workers take first; `several`: whether the queue is over several devices."""
+    if check_choice("take", take, ("oldest", "newest")) == "oldest":
+        return "oldest"
+    if buckets is not None or several:
+        what = f"buckets={buckets}" if buckets is not None else "several devices"
+        raise InvalidArgumentError(f'take="newest" is for a queue on one device without buckets (got {what})')
+    return "newest"
 
 
 def as_priorities(priority: ArrayLike | Array, count: int, buckets: int | None) -> NDArray[np.float64]:

@@ -81,6 +81,7 @@ class QueueOptions(NamedTuple):
     dtype: np.dtype[Any]
     buckets: Any = None
     delta: Any = "auto"
+    take: Any = "oldest"
 
 
 class QueueSnapshot(NamedTuple):
@@ -167,12 +168,13 @@ def _write(file: BinaryIO, queue: QueueSnapshot, arrays: Mapping[str, Array | Pa
         file.write(data)
 
     options = queue.options
-    has_more = options.buckets is not None or queue.kinds is not None
+    has_more = options.buckets is not None or queue.kinds is not None or options.take != "oldest"
     header = json.dumps(
         {
             "capacity": options.capacity,
             "dtype": _describe_dtype(options.dtype),
             **({"buckets": options.buckets, "delta": options.delta, "kinds": queue.kinds} if has_more else {}),
+            **({"take": options.take} if options.take != "oldest" else {}),
             **queue.state._asdict(),
             "arrays": [{"name": name, "dtype": array.dtype.str, "shape": list(array.shape)} for name, array in arrays.items()],
         }
@@ -367,6 +369,7 @@ def _parse_header(given: Any, version: int) -> _Header:
     if version == _VERSION_WITH_MORE:
         if given["buckets"] is not None:
             options = options._replace(buckets=_parse_count(given["buckets"]), delta=given["delta"])
+        options = options._replace(take=given.get("take", "oldest"))
         kinds = _parse_kinds(given["kinds"])
     if kinds is not None and dtype.itemsize >= ITEM_BYTES[-1]:
         raise ValueError(f"items of {dtype.itemsize} bytes with kinds")

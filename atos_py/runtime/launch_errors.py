@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -31,6 +31,7 @@ class LaunchedQueue(Protocol):
     _device: Device
     _dtype: np.dtype[Any]
     _buckets: int | None
+    _take: Literal["oldest", "newest"]
     _ownership: Ownership | None
     _places: HostPlaces | None
     _sort: tuple[Any, ...]

@@ -79,6 +79,8 @@ class LaunchPlan:
 
     def __init__(self, queue: LaunchedQueue, worker: str, task: Task | Sequence[Task], options: LaunchOptions) -> None:
         self.config = LaunchConfig.from_options(check_worker(worker), queue._device, options, task)
+        if queue._take == "newest":
+            _check_newest(self.config)
         self.tasks = check_tasks(task)
         self.names = tuple([member.name for member in self.tasks])
         self.ready: dict[tuple[Any, ...], ReadyLaunch] = {}
@@ -108,6 +110,7 @@ class LaunchPlan:
             inbox=inbox,
             peers=queue._ownership is not None and queue._ownership.over_gpus,
             counters=config.experiment.counters,
+            newest=queue._take == "newest",
         )
 
     def make_ready(self, queue: LaunchedQueue, arguments: Arguments, with_kinds: bool, inbox: bool) -> ReadyLaunch:
@@ -133,6 +136,15 @@ def compile_ahead(programs: Sequence[tuple[ProgramSpec, Device]]) -> None:
     """
     with threads(max(len(programs), 1)) as pool:
         list(pool.map(lambda each: program_for(*each), programs))
+
+
+def _check_newest(config: LaunchConfig) -> None:
+    """Refuse a launch in rounds, or of several kernels, of a queue that takes the newest items first."""
+    if config.barrier or not config.persistent:
+        raise LaunchConfigError(
+            'a launch of a queue with take="newest" is persistent and has no barrier'
+            f" (got persistent={config.persistent}, barrier={config.barrier}); leave both out, or make the queue without take="
+        )
 
 
 def _check_inbox(queue: LaunchedQueue, config: LaunchConfig) -> None:
@@ -171,6 +183,7 @@ def _fill_launch(queue: LaunchedQueue, launched: Launchable, program: Program, c
             "value_words": getattr(program.code, "value_words", 0),
             "idle": config.idle is not None,
             "buckets": queue._buckets is not None,
+            "newest": queue._take == "newest",
             "each_round": config.each_round is not None,
             "kinds": program.num_kinds,
             "local_items": 0 if experiment.local_items is None else 1 + experiment.local_items,

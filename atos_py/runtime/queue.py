@@ -23,7 +23,7 @@ from ..support.host_memory import host_memory_for
 from ..support.not_copied import NotCopied
 from ..support.validation import as_dtype, check_bool, check_int
 from . import checkpoint
-from .buckets import as_priorities, check_buckets
+from .buckets import as_priorities, check_buckets, check_take
 from .checkpoint import QueueOptions, QueueSnapshot
 from .core_queue import CoreQueue
 from .host_rounds import own_items, places_of
@@ -58,6 +58,10 @@ class Queue(QueueLaunches, NotCopied):
         Width of a bucket, in the unit of the priorities. Tasks of one bucket run in any order. With "auto", the default, it is
         1 at first, and changes while the workers run: it doubles while a bucket has too few items for all workers, and halves
         where a bucket has many more than they can take.
+    take : {"oldest", "newest"}
+        Which items workers take first. With "newest" each worker goes on with what its tasks have pushed last, so that a tree
+        is worked off depth first, in little memory; idle workers get the oldest items of others. For persistent launches
+        without barriers, on one device, and not with `buckets`. "oldest" is the default.
     devices : sequence of Device or str, optional
         In place of `device`: those of `owner`, which are the default if that is given.
     owner : Partition, optional
@@ -105,10 +109,11 @@ class Queue(QueueLaunches, NotCopied):
         device: Device | str | None = None,
         buckets: int | None = None,
         delta: float | Literal["auto"] = "auto",
+        take: Literal["oldest", "newest"] = "oldest",
         devices: Sequence[Device | str] | None = None,
         owner: Any = None,
     ) -> None:
-        self._make(None, capacity, max_capacity, dtype, device, buckets, delta, devices, owner)
+        self._make(None, capacity, max_capacity, dtype, device, buckets, delta, take, devices, owner)
 
     @classmethod
     def _of_kinds(cls, tasks: Sequence[Task], capacity: int, **options: Any) -> Queue:
@@ -126,6 +131,7 @@ class Queue(QueueLaunches, NotCopied):
         device: Device | str | None = None,
         buckets: int | None = None,
         delta: float | Literal["auto"] = "auto",
+        take: Literal["oldest", "newest"] = "oldest",
         devices: Sequence[Device | str] | None = None,
         owner: Any = None,
     ) -> None:
@@ -138,9 +144,10 @@ class Queue(QueueLaunches, NotCopied):
         first = check_int("capacity", capacity, 1, 1 << 62)
         most = 0 if max_capacity is None else check_int("max_capacity", max_capacity, first, 1 << 62)
         self._buckets, self._delta = check_buckets(buckets, delta)
+        self._take = check_take(take, buckets, owner is not None or devices is not None)
         # By this launches find what was prepared for others.
         over = [None if each is None else weakref.ref(each) for each in (self._ownership, self._places)]
-        self._sort = self._device.kind, self._device.index, self._dtype, buckets is not None, *over
+        self._sort = self._device.kind, self._device.index, self._dtype, buckets is not None, take, *over
         if self._ownership is not None:
             self._core = PeerQueues(first, most, self._dtype, self._ownership, kinds)
         else:
@@ -175,6 +182,11 @@ class Queue(QueueLaunches, NotCopied):
     def delta(self) -> float | Literal["auto"] | None:
         """The width of a bucket, in the unit of the priorities; None without buckets."""
         return None if self._buckets is None else self._delta
+
+    @property
+    def take(self) -> Literal["oldest", "newest"]:
+        """Which items workers take first: "oldest" or "newest"."""
+        return self._take
 
     @property
     def capacity(self) -> int:
@@ -431,4 +443,4 @@ class Queue(QueueLaunches, NotCopied):
         )
 
     def _take_snapshot(self) -> QueueSnapshot:
-        return self._core.snapshot(QueueOptions(self.capacity, self._dtype, self._buckets, self._delta))
+        return self._core.snapshot(QueueOptions(self.capacity, self._dtype, self._buckets, self._delta, self._take))

@@ -66,7 +66,7 @@ public:
       run_relaxed();
     }
     if constexpr (several) to_peers.peers.spread_stop(queue);
-    if (given.buckets) flush_all();
+    if (keeps_pushes()) flush_all();
     if (consumer.claimed) queue.leave_tickets(consumer.first);
     fetch_add(&queue.counters->ran, ran);
     fetch_add(&queue.counters->pushed, pushed);
@@ -263,7 +263,7 @@ private:
         program.run(&view.worker, &items[k], 1, given.arguments);
         report_failure(queue, &items[k]);
       }
-    if (given.buckets) settle_pushes();
+    if (keeps_pushes()) settle_pushes();
     else flush_pushes();
     if (timed) {
       const auto took = StopMonitor::Clock::now() - began;
@@ -284,16 +284,14 @@ private:
     const uint64_t before = pushed;
     function(&view.worker, given.arguments);
     report_failure<bytes>(queue, nullptr);
-    given.buckets ? flush_all() : flush_pushes();
+    keeps_pushes() ? flush_all() : flush_pushes();
     return pushed - before;
   }
 
+  // Gives the pushes away, or where the newest come first and the buffer is full the oldest half of them.
   void flush_pushes() {
-    const uint64_t n = uint64_t(view.worker.count);
-    if (!n) return;
-    publish_first(n);
-    view.worker.count = 0;
-    pushed += n;
+    const uint64_t n = count_pushes();
+    give(given.newest ? (n + 1) / 2 : n);
   }
 
   // Stores the first n items of the buffer in the ring.
@@ -305,8 +303,9 @@ private:
     producer.reserved = 0;
   }
 
-  // The rest is for queues with buckets. The buffer has near items with their levels; a worker without rounds keeps these
-  // items.
+  // The rest is for queues with buckets or newest items first. A worker without rounds keeps its pushes in the buffer; with
+  // buckets these are near items, with their levels.
+  bool keeps_pushes() const { return given.buckets || given.newest; }
 
   void push(const Item<bytes> &item, float level) {
     if (to_peers.push(item, level, &pushed)) return;
@@ -322,17 +321,20 @@ private:
   // After a batch: stores far items and items of other devices, and gives the near items to the ring: all of them, or the
   // oldest ones, as far as workers wait for items, or as the worker may not keep so many.
   void settle_pushes() {
-    store_far();
-    pushed += to_peers.store();
-    const uint64_t n = uint64_t(view.worker.count);
-    pushed += n - kept;
-    kept = n;
+    if (given.buckets) store_far(), pushed += to_peers.store();
+    const uint64_t n = count_pushes();
     if (!given.persistent || given.barrier || queue.stopped()) return give(n);
     const int64_t demand = launch.shares ? int64_t(load(&queue.counters->head) - tail()) : 0;
     const uint64_t surplus = n - std::min<uint64_t>(n, launch.local_items);
     const uint64_t given_away = std::max(surplus, demand > 0 ? std::min(uint64_t(demand), n / 2) : 0);
     items_donated += given_away - surplus;
     give(given_away);
+  }
+
+  // Counts the items in the buffer as pushed; returns how many there are.
+  uint64_t count_pushes() {
+    pushed += uint64_t(view.worker.count) - kept;
+    return kept = uint64_t(view.worker.count);
   }
 
   // Gives all pushes away.
@@ -350,7 +352,7 @@ private:
   void drop_first(uint64_t n) {
     const size_t left = size_t(view.worker.count) - n;
     std::copy_n(buffer.begin() + std::ptrdiff_t(n), left, buffer.begin());
-    std::copy_n(levels.begin() + std::ptrdiff_t(n), left, levels.begin());
+    if (given.buckets) std::copy_n(levels.begin() + std::ptrdiff_t(n), left, levels.begin());
     view.worker.count = int64_t(left);
     kept -= std::min(kept, n);
   }
@@ -369,7 +371,7 @@ private:
   // Runs the newest items that the worker has kept; false if it must look for other items first. Now and then the oldest items
   // and items that wait in the ring have their turn, also if the newest items push themselves again until those have run.
   bool run_local() {
-    const bool oldest = ++local_steps % kMostLocalSteps == 0;
+    const bool oldest = ++local_steps % (given.newest ? kMostStackSteps : kMostLocalSteps) == 0;
     if (oldest) {
       if (consumer.claimed == 0) consumer.claim_below_tail(queue, claim_size(load(&queue.counters->head)));
       consumer.look_for_ring(queue, load(&queue.counters->tail));

@@ -27,6 +27,7 @@ struct Warp {
   static ATOS_DEVICE bool has_more_warps() { return false; }
   static ATOS_DEVICE void sync() { __syncwarp(); }
   static ATOS_DEVICE unsigned index_in_block() { return threadIdx.x / 32; }
+  static ATOS_DEVICE unsigned per_block() { return blockDim.x / 32; }
   static ATOS_DEVICE bool any(bool p) {
     __syncwarp(); // the vote alone orders no memory
     return __any_sync(kAll, p);
@@ -46,6 +47,7 @@ struct Cta {
   static ATOS_DEVICE bool has_more_warps() { return blockDim.x > kWarpSize; }
   static ATOS_DEVICE void sync() { __syncthreads(); }
   static ATOS_DEVICE unsigned index_in_block() { return 0; }
+  static ATOS_DEVICE unsigned per_block() { return 1; }
   static ATOS_DEVICE bool any(bool p) { return __syncthreads_or(p); }
 
   // Inclusive scan over the threads, and the sum; `space` is shared memory for a word of each warp.

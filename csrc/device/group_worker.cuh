@@ -18,7 +18,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
   static constexpr unsigned kPolls = 4; // slots that a lane polls at once
 
   static ATOS_DEVICE SharedLayout layout(const Launch &launch) {
-    return shared_layout(false, nested, bytes, value_words, launch.fetch, launch.buffer, launch.scratch, has_buckets,
+    return shared_layout(false, nested, bytes, value_words, launch.fetch, launch.buffer, launch.scratch, has_buckets, has_stack,
                          num_kinds != 0, has_peers ? launch.peer_count : 0);
   }
 
@@ -168,11 +168,47 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     return __shfl_sync(kAll, found, 0) ? take_far_chunk(local_items) : Action(Action::kWait);
   }
 
+  // [first warp] The next batch of a queue that takes the newest items first: of the stack, or if that is empty what `fetch`
+  // finds. Tickets that the worker claims in between are below the tail, so that their items are there or come soon; until then
+  // it goes on with the stack.
+  ATOS_DEVICE Action next_of_stack() {
+    __syncwarp();
+    Consumer &consumer = header->consumer;
+    Turn turn = Turn::kNewest;
+    StackState &stack = worker.stack();
+    const uint32_t stacked = stack.count();
+    if (lane_id() == 0) {
+      stack.popped = 0;
+      if (!stacked) header->steps = 0;
+      else turn = this->next_turn();
+      if (turn == Turn::kWaiting && !consumer.claimed) {
+        const Counters *counters = queue().counters;
+        consumer.claim_below_tail(queue(), fair_batch_size(launch, load(&counters->head), tickets_of(load(&counters->tail))));
+      }
+    }
+    turn = Turn(__shfl_sync(kAll, uint32_t(turn), 0));
+    __syncwarp();
+    if (!stacked) return fetch();
+    if (consumer.claimed) {
+      if (const unsigned got = take_ready()) return Action::items(got);
+      if (lane_id() == 0) {
+        this->look_for_ring();
+        if (consumer.is_past_ring(consumer.first)) consumer.next_ring(queue());
+      }
+    }
+    const uint32_t got = min(stacked, launch.fetch);
+    this->pop(got, turn == Turn::kOldest, lane_id(), kWarpSize, [&](uint32_t k, const Item<bytes> &item) { items[k] = item; });
+    return Action::items(got);
+  }
+
   // [first warp] After each step: flushes the pushes, accounts for the step, and returns what comes next. Many pushes are
   // flushed by all threads, after which `next_action` is called again.
   ATOS_DEVICE Action next_action() {
     __syncwarp();
-    if (this->has_pushes()) {
+    if (has_stack) {
+      if (this->waits_for_space(header->step == Action::kItems && !header->any_long)) return Action::kWaitForSpace;
+      this->settle_pushes();
+    } else if (this->has_pushes()) {
       if (this->above_high_water()) return Action::kWaitForSpace;
       if (this->has_many_pushes() && Group::has_more_warps()) return Action::kFlush;
       flush_pushes<Warp>();
@@ -194,6 +230,8 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
     Action action = Action::items(local_items);
     if (nested && __shfl_sync(kAll, goes_on, 0)) {
       action = Action::kChunk;
+    } else if (has_stack) {
+      action = next_of_stack();
     } else {
       const Action filled = has_buckets && this->relaxed() && !takes_ticket ? fill_up(local_items) : Action(Action::kWait);
       if (filled != Action::kWait) action = filled;
@@ -208,7 +246,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
       header->step = action;
       header->any_long = 0;
       // A chunk belongs to the batch before.
-      if (action == Action::kItems) header->first_counted = local_items;
+      if (action == Action::kItems) header->first_counted = has_stack ? worker.stack().popped : local_items;
     }
     __syncwarp();
     if (nested && action == Action::kItems && action.count() <= kFew) {

@@ -10,6 +10,7 @@ namespace atos {
 // [any lanes] Appends an item to the buffer. Lanes that push together share one atomic. If the buffer is full, the item goes to
 // the queue at once, and lanes again share one atomic, since all workers add to one counter.
 template <unsigned bytes> ATOS_DEVICE void Worker<bytes>::push(const Item<bytes> &item) {
+  if (has_stack) return push_on_stack(item);
   const unsigned active = __activemask();
   const unsigned leader = __ffs(active) - 1, before = __popc(active & ((1u << lane_id()) - 1));
   uint32_t at = 0;
@@ -33,8 +34,11 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   using State::State;
   using State::worker;
 
-  // The pushes in the buffer, which are yet to be flushed.
-  ATOS_DEVICE uint32_t buffered() const { return header->pushes < launch.buffer ? header->pushes : launch.buffer; }
+  // The pushes in the buffer, or of this step on the stack, which are yet to be flushed.
+  ATOS_DEVICE uint32_t buffered() const {
+    if (has_stack) return min(header->pushes, launch.stack_room - worker.stack().count());
+    return header->pushes < launch.buffer ? header->pushes : launch.buffer;
+  }
 
   // Whether the flush may exceed the ring's high-water mark, and has to wait for space in `reserve_when_space`.
   // In a launch over several GPUs the flush itself waits.
@@ -43,7 +47,7 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
   // [one lane] Between steps: reserves tickets for all buffered items, once the ring has space.
   ATOS_DEVICE void reserve_when_space() {
     const auto ask = [&] { static_cast<volatile CompletionRecord *>(launch.record)->growths_requested = 1; };
-    header->producer.reserve_when_space(queue(), buffered(), ask);
+    header->producer.reserve_when_space(queue(), has_stack ? worker.stack().leaving : buffered(), ask);
   }
 
   // [team] After a barrier of the worker: flushes the pushes of the last step. If `may_keep`, as many as fit become the next
@@ -197,7 +201,8 @@ template <class Group, unsigned bytes> struct PushBuffer : FarWork<Group, bytes>
     const uint64_t head = load(&counters->head), tail = load(&counters->tail), stop = load(&counters->stop);
     const int64_t demand = int64_t(head - tickets_of(tail));
     const uint32_t same = head == last_head ? stalled : 0;
-    const bool turn = steps >= kMostLocalSteps, waiting = !has_buckets && demand < 0 && same >= kMostStalledSteps;
+    const bool turn = !has_stack && steps >= kMostLocalSteps;
+    const bool waiting = !has_stack && !has_buckets && demand < 0 && same >= kMostStalledSteps;
     header->producer.demand = stop != kRun || turn || waiting ? kUnseen : demand;
     header->head = head;
     header->steps = steps;

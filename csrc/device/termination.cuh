@@ -1,11 +1,11 @@
 // Termination seen by a worker without items: the worker waits, calls idle, or leaves once nothing is unfinished.
 #pragma once
-#include "device/push_buffer.cuh"
+#include "device/newest_first.cuh"
 
 namespace atos {
 
-template <class Group, unsigned bytes> struct Termination : PushBuffer<Group, bytes> {
-  using Pushes = PushBuffer<Group, bytes>;
+template <class Group, unsigned bytes> struct Termination : NewestFirst<Group, bytes> {
+  using Pushes = NewestFirst<Group, bytes>;
   using Pushes::header;
   using Pushes::launch;
   using Pushes::Pushes;
@@ -18,10 +18,13 @@ template <class Group, unsigned bytes> struct Termination : PushBuffer<Group, by
     return Action(header->end.while_waiting(queue(), header->consumer, has_idle, launch.workers));
   }
 
+  // [one lane] While the slots of the claimed tickets are not filled: finds out whether another ring follows.
+  ATOS_DEVICE void look_for_ring() { header->consumer.look_for_ring(queue(), load(&queue().counters->tail)); }
+
   // [one lane] What to do in a round while the slots of the claimed tickets are not filled: kWait, since the worker that
   // reserved the tickets is about to fill the slots, or kLeave at a stop, when it may have spilled the items.
   ATOS_DEVICE Action while_round_fills() {
-    header->consumer.look_for_ring(queue(), load(&queue().counters->tail));
+    look_for_ring();
     return queue().stopped() || this->stop_by_clock() != kRun ? Action::kLeave : Action::kWait;
   }
 

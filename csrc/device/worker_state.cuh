@@ -3,8 +3,10 @@
 // The state lies in shared memory and not in registers, of which a task needs as many as it can get. The functions of a worker
 // are in layers over the state, one class and file each:
 //
-//   WorkerState <- FarWork <- PushBuffer <- Termination <- HostReport <- BspRounds <- ThreadWorkers
-//                                                                       <- LoadBalance <- WorkSharing <- GroupWorker
+//   WorkerState <- FarWork <- PushBuffer <- NewestFirst <- Termination <- HostReport <- BspRounds
+//
+//   BspRounds <- ThreadWorkers
+//   BspRounds <- LoadBalance <- WorkSharing <- GroupWorker
 //
 // `Group` is the class of the threads that share the state (Warp or Cta; compare cooperative groups): the threads of one warp
 // or CTA worker, or of 32 thread workers. The comment of a function begins with its callers: [one lane], [first warp], [all
@@ -98,6 +100,19 @@ struct FarState {
 };
 static_assert(sizeof(FarState) <= kFarStateBytes, "the state for far items outgrew its place");
 
+// A worker's stack in a queue that takes the newest items first (newest_first.cuh): the items [bottom, top), each at its number
+// modulo the room of the stack.
+struct StackState {
+  uint64_t first; // of all stacks' places, the first of this one
+  uint32_t bottom, top;
+  uint32_t leaving; // newest items that are about to go to the queue
+  uint32_t popped;  // items of the batch that runs
+  uint32_t turns;   // steps in which other items than the newest had their turn
+
+  ATOS_DEVICE uint32_t count() const { return top - bottom; }
+};
+static_assert(sizeof(StackState) <= kStackStateBytes, "the state of a stack outgrew its place");
+
 // In a launch over several GPUs: what a flush pushes into the queue of one GPU.
 struct PeerPush {
   Ring ring;            // ring of the reserved tickets
@@ -131,6 +146,13 @@ template <unsigned bytes> struct Worker {
   ATOS_DEVICE FarState *far_state() const {
     return reinterpret_cast<FarState *>(reinterpret_cast<unsigned char *>(header) + launch->far_at);
   }
+  // Of a queue that takes the newest items first.
+  ATOS_DEVICE StackState &stack() const {
+    return *reinterpret_cast<StackState *>(reinterpret_cast<unsigned char *>(header) + launch->far_at);
+  }
+  ATOS_DEVICE Item<bytes> &on_stack(uint32_t number) const {
+    return static_cast<Item<bytes> *>(launch->stacks)[stack().first + (number & (launch->stack_room - 1))];
+  }
   ATOS_DEVICE PushArray<float> levels() const {
     return reinterpret_cast<float *>(reinterpret_cast<unsigned char *>(far_state()) + kFarStateBytes);
   }
@@ -151,6 +173,7 @@ template <unsigned bytes> struct Worker {
   }
 
   ATOS_DEVICE void push(const Item<bytes> &item);                         // push_buffer.cuh
+  ATOS_DEVICE void push_on_stack(const Item<bytes> &item);                // newest_first.cuh
   ATOS_DEVICE void push_with_level(const Item<bytes> &item, float level); // far_work.cuh
 };
 
@@ -179,6 +202,10 @@ template <class Group, unsigned bytes> struct WorkerState {
       if (has_peers)
         for (uint32_t k = 0; k < launch.peer_count; ++k) worker.peer_pushes()[k] = PeerPush{};
       if (has_buckets) *worker.far_state() = FarState{worker.far_items().window(), 0, 0, 0, 0, 0, 0, {}};
+      if (has_stack) {
+        const uint64_t number = uint64_t(block_index()) * Group::per_block() + Group::index_in_block();
+        worker.stack() = {number * launch.stack_room, 0, 0, 0, 0, 0};
+      }
     }
     if (asks_for_round) {
       worker.round = int64_t(launch.round);

@@ -117,7 +117,7 @@ inline uint32_t scratch_bytes(const atos_launch &launch) { return (launch.scratc
 inline uint32_t shared_bytes(const atos_launch &launch, uint32_t item_bytes, uint32_t buffer, uint32_t peers) {
   const bool thread = launch.worker == ATOS_THREAD;
   const SharedLayout at = shared_layout(thread, launch.nested, item_bytes, launch.value_words, launch.fetch, buffer,
-                                        scratch_bytes(launch), launch.buckets, launch.kinds != 0, peers);
+                                        scratch_bytes(launch), launch.buckets, launch.newest, launch.kinds != 0, peers);
   return at.bytes * (launch.worker == ATOS_CTA ? 1 : launch.threads / 32);
 }
 
@@ -125,10 +125,19 @@ constexpr uint32_t kMostPushBuffer = 1 << 16; // items
 
 inline uint32_t buffer_items(const atos_launch &launch, uint32_t item_bytes) {
   // With buckets at least one: thread workers push far items again to run them, and an item without room would be far for ever.
+  if (launch.newest) return 0; // pushes go on the worker's stack
   if (launch.push_buffer) return std::max(launch.push_buffer - 1, uint32_t(launch.buckets != 0));
   // With buckets each item has a level, and a buffer of as many far items lies beside the buffer.
   const uint32_t bytes = launch.worker == ATOS_CTA ? kCtaBuffer : kWarpBuffer;
   return launch.buckets ? bytes / (item_bytes + 4) : bytes / item_bytes;
+}
+
+// Items that the stack of a worker has room for, in a queue that takes the newest items first: a power of two.
+inline uint32_t stack_items(const atos_launch &launch, uint32_t item_bytes) {
+  const uint32_t least = launch.push_buffer ? launch.push_buffer - 1 : kStackBytes / item_bytes;
+  uint32_t items = 1;
+  while (items < least) items *= 2;
+  return items;
 }
 
 // Most pushes that a worker keeps. On a GPU they are its next batch: half a batch as a rule, since a long batch is hard to

@@ -84,18 +84,22 @@ std::unique_ptr<Run> atos_queue::prepare(atos_program &program, const atos_launc
   for (uint32_t k = 0; k < given.num_device_words; ++k)
     if (k >= ATOS_MAX_DEVICE_WORDS || given.device_words[k].word >= given.argument_words)
       throw Failure(ATOS_INVALID, format("word %u of a launch that differs by device is none of its arguments", k));
+  if (given.newest && (given.buckets || given.barrier || !given.persistent))
+    throw Failure(ATOS_INVALID, "newest first is for persistent launches without barriers of a queue without buckets");
   if (given.each_round && !given.barrier)
     throw Failure(ATOS_INVALID, "a launch without barriers has no rounds to call between");
   auto run = std::make_unique<Run>(given, &program, storage.item_bytes, &storage.counters);
   Launch &kernel = run->kernel;
   kernel.fetch = given.fetch;
   kernel.buffer = buffer_items(given, storage.item_bytes);
+  if (given.newest) (device == ATOS_CPU ? kernel.buffer : kernel.stack_room) = stack_items(given, storage.item_bytes);
   kernel.local_items = local_items(given, device == ATOS_CPU);
   kernel.shares = !given.unshared;
   kernel.scratch = scratch_bytes(given);
   kernel.unsized_scratch = given.scratch;
-  const SharedLayout at = shared_layout(given.worker == ATOS_THREAD, given.nested, storage.item_bytes, given.value_words,
-                                        given.fetch, kernel.buffer, kernel.scratch, given.buckets, given.kinds != 0, 0);
+  const SharedLayout at =
+      shared_layout(given.worker == ATOS_THREAD, given.nested, storage.item_bytes, given.value_words, given.fetch,
+                    kernel.buffer, kernel.scratch, given.buckets, given.newest, given.kinds != 0, 0);
   kernel.far_at = at.far;
   kernel.peers_at = at.peers;
   kernel.persistent = given.persistent;
@@ -220,6 +224,7 @@ void atos_queue::finish(const Run &run, bool over, atos_stats *stats) {
   stats->sharing = counters.sharing;
   stats->rounds = counters.rounds;
   stats->samples = std::min<uint64_t>(counters.sampled, run.launch.max_samples);
+  stats->overhead_bytes += storage.stack_bytes;
   stats->pending = storage.num_pending();
   stats->lost = storage.lost;
   storage.lost = 0;

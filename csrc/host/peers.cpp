@@ -184,6 +184,7 @@ void atos_queue::launch_together(PeerLaunch &all) {
 }
 
 void atos_queue::PeerLaunch::prepare() {
+  if (options.newest) throw Failure(ATOS_INVALID, "newest first is for launches on one device");
   Runs made;
   for (uint32_t k = 0; k < here; ++k) {
     if ((queues[k]->device == ATOS_CPU) != on_cpu || storage(k).item_bytes != storage(0).item_bytes)

@@ -44,6 +44,7 @@ QueueStorage::QueueStorage(int32_t device, uint64_t capacity, uint32_t item_byte
 void QueueStorage::free_memory() noexcept {
   for (void *p : {device_counters, slots, far})
     if (p) source.release(p);
+  if (stacks) backend.release(stacks);
 }
 
 // Without the spill area, which takes memory only when it is used.
@@ -326,8 +327,24 @@ void QueueStorage::provide(Run &run) {
   found.spilled.reserve(claimed);
   staging.reserve(kVisitedSlots * slot_bytes);
   counters.first_left = kNever;
+  if (run.kernel.stack_room) provide_stacks(run);
   static_cast<QueueAddresses &>(run.kernel) = addresses();
   if (run.launch.persistent) provide_for_growth(run);
+}
+
+// Provides a stack for each worker, or for the 32 thread workers of a warp. At a stop the spill area has room for them all.
+void QueueStorage::provide_stacks(Run &run) {
+  Launch &kernel = run.kernel;
+  const uint64_t number = run.launch.worker == ATOS_THREAD ? kernel.workers / 32 : kernel.workers;
+  while (kernel.stack_room > 1 && number * kernel.stack_room > spill.size() / 2) kernel.stack_room /= 2;
+  const uint64_t bytes = number * kernel.stack_room * item_bytes;
+  if (bytes > stack_bytes) {
+    if (stacks) backend.release(std::exchange(stacks, nullptr));
+    stack_bytes = 0;
+    stacks = backend.allocate_uncleared(bytes);
+    stack_bytes = bytes;
+  }
+  kernel.stacks = stacks;
 }
 
 // Lets the queue grow by doubling, as far as the limit allows, and the addresses reserved if the queue has grown before.

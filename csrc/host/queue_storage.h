@@ -61,6 +61,7 @@ public:
   // Whether there are more items than the queue may have, which ends a launch.
   bool over_limit() const { return num_pending() > std::max<uint64_t>(size, max_size); }
   uint64_t overhead_bytes() const; // of the device's memory beside the slots
+  uint64_t stack_bytes = 0;        // and of the workers' stacks, from the first launch that takes the newest items first
 
   // Reads the pending items, oldest first.
   std::vector<unsigned char> peek();
@@ -134,7 +135,7 @@ private:
 
   const std::unique_ptr<MemorySource> shared; // or null
   MemorySource &source;
-  void *device_counters = nullptr, *slots = nullptr, *split_items = nullptr;
+  void *device_counters = nullptr, *slots = nullptr, *split_items = nullptr, *stacks = nullptr;
   uint64_t first_size;  // of the first ring
   unsigned growths = 0; // growths of the first ring, as far as `size` and `grown` count them
   Staging staging;
@@ -154,6 +155,7 @@ private:
   void replace_in(uint64_t capacity, const unsigned char *items, uint64_t n, uint64_t of_level);
   QueueAddresses addresses() const;
   void provide_for_growth(Run &run);
+  void provide_stacks(Run &run);
   uint64_t num_in_rings() const { return has_buckets() && !in_lists ? 0 : tickets_of(counters.tail) - counters.head; }
   bool is_many(uint64_t items) const { return items > kVisitedSlots; } // for the host, which moves some items sooner
   uint64_t num_without_slot() const { return spill.num_kept() + overflow.size() / item_bytes; }

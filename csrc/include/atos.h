@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 19 };
+enum { ATOS_ABI_VERSION = 20 };
 
 enum { ATOS_CPU = -1 };
 
@@ -119,11 +119,12 @@ typedef struct atos_launch {
   uint32_t value_words;   /* values that the workload hands to the iterations */
   uint32_t idle;          /* 1 if the program has an idle function */
   uint32_t buckets;       /* 1 if the program is for a queue with buckets */
+  uint32_t newest;        /* 1 if workers take the newest items first; not with buckets, barriers or several devices */
   uint32_t each_round;    /* 1 if it has a function between rounds; only with barrier */
   uint32_t kinds;         /* kinds of tasks that the program counts, or 0 */
   /* Switches for comparisons; 0 in each of them for what is best as a rule. */
   uint32_t local_items; /* 1 plus the pushes that a worker keeps, to run them itself, at most */
-  uint32_t push_buffer; /* 1 plus the items that a worker's push buffer holds */
+  uint32_t push_buffer; /* 1 plus the items that a worker's push buffer, or with `newest` its stack, holds */
   uint32_t unshared;    /* 1: workers neither split long items nor donate to idle workers what they might keep */
   uint32_t argument_words;
   const uint64_t *arguments;
@@ -354,5 +355,5 @@ typedef struct atos_peers {
  * persistent, on CPU devices, which share the cores, or on GPUs that are connected, or have a process each, and whose programs
  * are linked for several GPUs; `blocks` are for each of them. With barriers the rounds are those of all devices, and counted in
  * the statistics of the first. With processes all of them make this call with the same options, and get the same statistics;
- * after ATOS_GONE, and ATOS_STUCK in any of them, their queues are of no use. */
+ * after ATOS_GONE, and ATOS_STUCK or ATOS_NOT_BEGUN in any of them, their queues are of no use. */
 atos_status atos_peers_launch(const atos_peers *peers, const atos_launch *launch, atos_stats *stats);

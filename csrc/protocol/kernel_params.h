@@ -58,6 +58,11 @@ struct Launch : QueueAddresses {
 
   void *inbox; // inbox of items that the host sends meanwhile (inbox.cuh), or null
 
+  // Of a queue that takes the newest items first (newest_first.cuh): the stacks of all workers on a GPU, one after the other,
+  // and how many items each has room for, a power of two. The state of a stack lies at `far_at`.
+  void *stacks;
+  uint32_t stack_room;
+
   // Of a launch over several GPUs: the table of all their queues, in the memory of this GPU (peers.cuh), and which of all
   // workers are this GPU's.
   const void *peer_table;
@@ -80,13 +85,14 @@ constexpr uint32_t kHeaderBytes = 368;
 constexpr uint32_t kHeaderItemBytes = 16; // a borrowed item (work_sharing.cuh) that is larger has its place behind the header
 constexpr uint32_t kReduceBytes = 32 * 8;
 constexpr uint32_t kFarStateBytes = 64;
+constexpr uint32_t kStackStateBytes = 32;
 constexpr uint32_t kPeerPushBytes = 48;
 
 #if defined(__CUDACC__)
 __host__ __device__
 #endif
 constexpr SharedLayout shared_layout(bool thread, bool nested, uint32_t item_bytes, uint32_t value_words, uint32_t fetch,
-                                     uint32_t buffer, uint32_t scratch, bool buckets, bool kinds, uint32_t peers) {
+                                     uint32_t buffer, uint32_t scratch, bool buckets, bool stack, bool kinds, uint32_t peers) {
   SharedLayout at{};
   uint32_t end = kHeaderBytes;
   end += thread || !nested || item_bytes <= kHeaderItemBytes ? 0 : item_bytes;
@@ -106,7 +112,7 @@ constexpr SharedLayout shared_layout(bool thread, bool nested, uint32_t item_byt
   end += thread || !nested ? 0 : (fetch + 1) * 4;
   end = (end + 15) / 16 * 16;
   at.far = end;
-  end += buckets ? kFarStateBytes + (buffer * (item_bytes + 8) + 15) / 16 * 16 : 0;
+  end += buckets ? kFarStateBytes + (buffer * (item_bytes + 8) + 15) / 16 * 16 : stack ? kStackStateBytes : 0;
   at.peers = end;
   end += peers * kPeerPushBytes;
   at.scratch = end;

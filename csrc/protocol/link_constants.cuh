@@ -25,6 +25,7 @@ extern __device__ const int32_t asks_for_pending; // the function between rounds
 #endif
 ATOS_RARE(checked);      // the task was compiled with checks
 ATOS_RARE(has_buckets);  // the queue has buckets
+ATOS_RARE(has_stack);    // the queue takes the newest items first
 ATOS_RARE(has_inbox);    // workers look for items from the host
 ATOS_RARE(has_peers);    // the launch is over several GPUs: atomics are of system scope
 ATOS_RARE(has_counters); // workers count what atos_sharing says

@@ -12,6 +12,10 @@ constexpr bool kKeepsLocalItems = true;  // whether warp and CTA workers run som
 constexpr int64_t kBacklogPerWorker = 8; // items waiting for each worker from which on all pushes go to the queue
 constexpr uint32_t kMostLocalSteps = 1024, kMostStalledSteps = 16; // steps in a row; stalled: nobody takes waiting items
 
+// Newest first.
+constexpr uint32_t kStackBytes = 1 << 15;     // of a worker's stack
+constexpr uint32_t kMostStackSteps = 1 << 14; // steps of a worker with a stack, after which other items have their turn
+
 // Far items.
 constexpr uint64_t kBlockItems = 1024;                // entries of a block
 constexpr uint64_t kLeastChunk = 32, kFarChunk = 256; // entries that a worker pushes again at once; divisors of kBlockItems

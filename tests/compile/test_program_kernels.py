@@ -75,10 +75,11 @@ def test_mesh_refinement_has_its_lists_in_local_memory_and_nothing_else():
 
 @pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
 def test_hashes_lie_in_registers(worker):
-    """The 16 words of a block, too, since all loops over them are unrolled."""
+    """The 16 words of a block, too, since all loops over them are unrolled; also where the newest items come first."""
     kinds = describe(uts.TREES["T1"]), describe(array("i8"))
-    found = linked(ProgramSpec(uts.visit, None, kinds, uts.NODE, worker))
-    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+    for newest in (False, True):
+        found = linked(ProgramSpec(uts.visit, None, kinds, uts.NODE, worker, newest=newest))
+        assert (found.spill_bytes, found.stack_bytes) == (0, 0)
 
 
 def test_a_factorization_spills_nothing():

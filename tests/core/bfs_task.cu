@@ -48,6 +48,6 @@ namespace atos { // the constants of the link, of which the others are 0
 extern __device__ const int32_t nested = 1, value_words = 2;
 extern __device__ const uint32_t threads_of_iteration = 1;
 extern __device__ const int32_t has_idle = 0, has_each_round = 0, asks_for_round = 0, asks_for_pending = 0, checked = 0,
-                                has_buckets = 0, has_inbox = 0, has_peers = 0, has_counters = 0;
+                                has_buckets = 0, has_stack = 0, has_inbox = 0, has_peers = 0, has_counters = 0;
 extern __device__ const uint32_t num_kinds = 0, flat_kinds = 0;
 } // namespace atos

@@ -519,3 +519,37 @@ TEST(launch_refuses_too_many_argument_words) {
   const atos_status status = atos_queue_launch(launcher.queue, launcher.program.handle, &launch, &stats);
   CHECK(status == ATOS_INVALID && std::strstr(atos_message(), "257"), "status %d: %s", int(status), atos_message());
 }
+
+// Newest first: each worker keeps what it pushes, and goes on with the newest of it.
+TEST(newest_first_runs_every_task_once) {
+  const Tree tree(9, 5000, 4);
+  for (const uint32_t room : {0u, 1u, 3u, 64u}) // of the buffer, with 0 as large as the core makes it
+    for (const uint32_t fetch : {1u, 16u})
+      for (const uint32_t blocks : {1u, 3u}) {
+        Launcher<uint64_t> launcher(8000);
+        Work work(tree);
+        launcher.push(0);
+        atos_launch launch = schedule(true, false, fetch, blocks);
+        launch.newest = 1;
+        launch.push_buffer = room ? room + 1 : 0;
+        atos_stats stats;
+        CHECK(launcher.launch(work, launch, &stats) == ATOS_OK, "room for %u: %s", room, atos_message());
+        for (uint64_t v = 0; v < tree.nodes; ++v) CHECK(work.seen[v] == 1, "room for %u: task %" PRIu64 " ran %u times", room, v, work.seen[v].load());
+        CHECK(stats.tasks_run == tree.nodes && stats.tasks_pushed == tree.nodes - 1 && launcher.pending() == 0, "%" PRIu64 " run, %" PRIu64 " pushed",
+              stats.tasks_run, stats.tasks_pushed);
+      }
+}
+
+TEST(newest_first_is_refused_in_rounds) {
+  const Tree tree(10, 10, 2);
+  Launcher<uint32_t> launcher(20);
+  Work work(tree);
+  for (const auto &[persistent, barrier] : {std::pair{true, true}, {false, false}}) {
+    launcher.push(0);
+    atos_launch launch = schedule(persistent, barrier, 1, 1);
+    launch.newest = 1;
+    atos_stats stats;
+    const atos_status status = launcher.launch(work, launch, &stats);
+    CHECK(status == ATOS_INVALID && std::strstr(atos_message(), "newest first"), "status %d: %s", int(status), atos_message());
+  }
+}

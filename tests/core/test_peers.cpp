@@ -457,6 +457,8 @@ TEST(what_several_devices_cannot_do_is_refused) {
   };
   atos_peers peers = good;
   peers.count = 0, refused(peers, plain, "no device");
+  atos_launch newest = plain;
+  newest.newest = 1, refused(good, newest, "newest first");
   peers = good, peers.chunk = 0, refused(peers, plain, "a chunk of nothing");
   peers = good, peers.key_bytes = 3, refused(peers, plain, "a key of 3 bytes");
   peers = good, peers.key_bytes = 8, refused(peers, plain, "a key larger than the item");

@@ -84,7 +84,7 @@ TEST(a_borrowed_item_that_the_header_does_not_hold_has_a_place_behind_it) {
   for (const uint32_t bytes : {4u, 8u, 16u, 32u})
     for (const bool thread : {false, true})
       for (const bool nested : {false, true}) {
-        const SharedLayout at = shared_layout(thread, nested, bytes, 2, 8, 8, 0, false, false, 0);
+        const SharedLayout at = shared_layout(thread, nested, bytes, 2, 8, 8, 0, false, false, false, 0);
         const uint32_t behind = bytes == 32 && nested && !thread ? 32 : 0;
         CHECK(at.reduce == kHeaderBytes + behind, "items of %u bytes: what follows the header begins at %u", bytes, at.reduce);
       }

@@ -32,13 +32,15 @@ struct Bounds {
   unsigned long_from = 2, chunk = 1, few = 32, backlog = 8, share = 1; // in place of the constants in csrc
   unsigned steps = 1000; // likewise: with local items only
   unsigned waits = 0;    // mask of the tasks that push themselves again until the last seed has been claimed
-  unsigned keep = 1;    // 0: no worker keeps what it pushed, as thread workers
+  unsigned keep = 1;    // 0: no worker keeps what it pushed
+  unsigned threads = 0; // 1: the workers are thread workers, of warps of one lane
   unsigned switched_off = 0; // 1: a launch lets workers keep nothing, and share no long items
   unsigned cta = 0;     // 1: a worker is more than its first warp, and flushes all together what are not few
   unsigned sent = 0;    // of the seeds, the last ones, which the host sends while workers run,
   unsigned inbox = 1; // through an inbox for so many items,
   unsigned stops_sent = 0; // 1: as are the stops
   unsigned timed = 0;   // 1: no stop comes, but workers see by the clock that it is time for one
+  unsigned newest = 0;  // room of the stacks of a queue that takes the newest items first
   unsigned buckets = 0; // of the queue; then it has these:
   unsigned blocks = 4;  // for far items
   unsigned adapts = 0;  // 1: the width of a bucket does
@@ -57,7 +59,7 @@ struct Bounds {
         {"workers", &workers}, {"seeds", &seeds}, {"capacity", &capacity}, {"max_capacity", &max_capacity}, {"grows", &grows},
         {"memory", &memory}, {"fetch", &fetch}, {"buffer", &buffer}, {"barrier", &barrier}, {"launches", &launches}, {"stops", &stops}, {"fails", &fails}, {"halts", &halts}, {"aside", &aside}, {"between", &between}, {"ends", &ends},
         {"nested", &nested}, {"longs", &longs}, {"flat", &flat}, {"long_from", &long_from}, {"chunk", &chunk}, {"few", &few}, {"share", &share}, {"backlog", &backlog}, {"steps", &steps}, {"waits", &waits},
-        {"keep", &keep}, {"switched_off", &switched_off}, {"buckets", &buckets}, {"blocks", &blocks}, {"devices", &devices}, {"local", &local}, {"surplus", &surplus}, {"adapts", &adapts}, {"cta", &cta}, {"sent", &sent}, {"inbox", &inbox}, {"stops_sent", &stops_sent}, {"timed", &timed}, {"weak", &weak}, {"report", &report}, {"most", &most}};
+        {"keep", &keep}, {"switched_off", &switched_off}, {"newest", &newest}, {"threads", &threads}, {"buckets", &buckets}, {"blocks", &blocks}, {"devices", &devices}, {"local", &local}, {"surplus", &surplus}, {"adapts", &adapts}, {"cta", &cta}, {"sent", &sent}, {"inbox", &inbox}, {"stops_sent", &stops_sent}, {"timed", &timed}, {"weak", &weak}, {"report", &report}, {"most", &most}};
     for (int i = 1; i < count; ++i) {
       const char *equals = std::strchr(arguments[i], '=');
       if (!equals) return false;

@@ -15,7 +15,7 @@ constexpr Index threadIdx{0}, blockIdx{0}, blockDim{1};
 inline const Index gridDim() { return {model::bounds.workers}; }
 #define gridDim gridDim()
 
-using std::max;
+using std::max, std::min;
 inline void __syncthreads() {}
 inline void __syncwarp(unsigned = ~0u) {}
 inline void __threadfence_system() {}
@@ -23,6 +23,7 @@ inline void __nanosleep(unsigned) {}
 inline unsigned __activemask() { return 1; }
 inline bool __syncthreads_or(bool p) { return p; }
 inline bool __any_sync(unsigned, bool p) { return p; }
+inline bool __all_sync(unsigned, bool p) { return p; }
 inline unsigned __ballot_sync(unsigned, bool p) { return p; }
 template <class T> unsigned __match_any_sync(unsigned, T) { return 1; }
 template <class T> T __shfl_sync(unsigned, T x, unsigned) { return x; }

@@ -1,4 +1,4 @@
-// The explored program: a few workers of one thread each run csrc/device/group_worker.cuh over a small ring, within the bounds that
+// The explored program: a few workers of one thread each run csrc/device/group_worker.cuh or thread_worker.cuh over a small ring, within the bounds that
 // the command line tells (bounds.hpp).
 //
 // The rules: no worker leaves early; every task runs, and none twice; what is pending after a stop is there once; with a barrier,
@@ -7,6 +7,7 @@
 #include "protocol/atomic.cuh"
 #include "device.hpp"
 #include "device/group_worker.cuh"
+#include "device/thread_worker.cuh"
 #include "far.hpp"
 #include "protocol/inbox.cuh"
 
@@ -56,6 +57,8 @@ struct Group : Warp {
   static bool has_more_warps() { return bounds.cta; }
 };
 using Worker1 = GroupWorker<Group, BYTES>;
+using Threads1 = ThreadWorkers<BYTES>;
+SharedLayout layout_of(const Launch &launch) { return bounds.threads ? Threads1::layout(launch) : Worker1::layout(launch); }
 
 CompletionRecord record;
 
@@ -82,8 +85,13 @@ Launch launch() {
     launch.buckets = bounds.buckets;
     launch.blocks = bounds.blocks;
     launch.directory = model::FarMemory::directory();
-    launch.far_at = Worker1::layout(launch).far;
+    launch.far_at = layout_of(launch).far;
     launch.inverse_delta = 1;
+  }
+  if (bounds.newest) {
+    launch.stacks = reinterpret_cast<unsigned char *>(model::machine.scratch) + sizeof model::machine.scratch - bounds.newest * sizeof(Item<BYTES>);
+    launch.stack_room = bounds.newest;
+    launch.far_at = layout_of(launch).far;
   }
   launch.persistent = 1;
   launch.time_limit = bounds.timed;
@@ -324,16 +332,25 @@ int64_t atos_task_each_round(void *worker, const void *) {
 
 namespace model {
 
-void body(unsigned thread) {
-  const Launch given = ::launch();
-  const Arguments arguments{};
-  std::memset(machine.scratch, 0, sizeof machine.scratch);
-  machine.replayed = machine.threads[thread].begun;
-  Worker1 worker(given, arguments, reinterpret_cast<unsigned char *>(machine.scratch));
+// A worker on machine.scratch. The lanes of thread workers have their tickets in registers: these workers lie there too.
+Launch given;
+const Arguments arguments{};
+Threads1 *threads_of(unsigned char *scratch) { return reinterpret_cast<Threads1 *>(scratch + (layout_of(given).bytes + 15) / 16 * 16); }
+template <class Worker> void run(unsigned thread, Worker &worker) {
   machine.replayed = false;
-  if (Worker1::layout(given).bytes > sizeof machine.scratch) fail("a worker needs more memory of its own");
   if (machine.threads[thread].begun) std::memcpy(machine.scratch, machine.threads[thread].local.data(), sizeof machine.scratch);
   worker.work();
+}
+void body(unsigned thread) {
+  given = ::launch();
+  unsigned char *const scratch = reinterpret_cast<unsigned char *>(machine.scratch);
+  std::memset(scratch, 0, sizeof machine.scratch);
+  const size_t own = bounds.threads ? 16 + sizeof(Threads1) : 0;
+  if (layout_of(given).bytes + own + bounds.newest * sizeof(Item<BYTES>) > sizeof machine.scratch) fail("a worker needs more memory of its own");
+  machine.replayed = machine.threads[thread].begun;
+  if (bounds.threads) return run(thread, *new (threads_of(scratch)) Threads1(given, arguments, scratch));
+  Worker1 worker(given, arguments, scratch);
+  run(thread, worker);
 }
 
 // After a step: what next_action() and those after it write before they read it.
@@ -348,8 +365,8 @@ void tidy_local(unsigned) {
   if (seen.consumer.claimed == 0) seen.consumer.first = 0;
   seen.producer = header.producer;
   seen.producer.base = 0;
-  // In steps that do not sample it. With buckets it also says whether the worker gives way.
-  seen.producer.demand = bounds.buckets && header.producer.demand != kUnseen ? 0 : kUnseen;
+  // In steps that do not sample it. With buckets or stacks it also says whether the worker gives way.
+  seen.producer.demand = bounds.threads ? header.producer.demand : (bounds.buckets || bounds.newest) && header.producer.demand != kUnseen ? 0 : kUnseen;
   seen.end.unreported = header.end.unreported;
   seen.ran = bounds.report ? header.ran : 0;
   seen.pushed = bounds.report ? header.pushed : 0;
@@ -362,7 +379,7 @@ void tidy_local(unsigned) {
   const bool ran = header.step == Action::kChunk || header.step == Action::kItems;
   seen.step = ran || header.step == Action::kIdle ? header.step : Action(Action::kLeave);
   seen.local_items = header.local_items;
-  if (bounds.waits) {
+  if (bounds.waits || bounds.newest) {
     seen.steps = std::min<uint32_t>(header.steps, bounds.steps);
     seen.stalled_steps = std::min<uint32_t>(header.stalled_steps, bounds.steps);
     seen.head = header.head;
@@ -374,7 +391,7 @@ void tidy_local(unsigned) {
   seen.num_split = header.batch ? header.num_split : 0;
   seen.idle_called = header.idle_called;
   seen.last_tick = header.last_tick;
-  const SharedLayout at = Worker1::layout(::launch());
+  const SharedLayout at = layout_of(::launch());
   FarState *far_state = reinterpret_cast<FarState *>(local + at.far), far{};
   if (bounds.buckets) {
     if (far_state->pushes) fail("something is not flushed");
@@ -387,12 +404,35 @@ void tidy_local(unsigned) {
       far.chunk = far_state->chunk;
     }
   }
+  StackState *stack_state = reinterpret_cast<StackState *>(local + at.far), stack{};
+  std::vector<Item<BYTES>> stacked;
+  if (bounds.newest) {
+    stack = *stack_state;
+    stack.bottom = stack.leaving = 0;
+    if (!ran) stack.popped = 0;
+    stack.top = stack_state->top - stack_state->bottom;
+    stack.turns %= 2;
+    for (unsigned k = 0; k < bounds.newest; ++k)
+      stacked.push_back(k < stack.top ? static_cast<Item<BYTES> *>(::launch().stacks)[(stack_state->bottom + k) % bounds.newest] : Item<BYTES>{});
+  }
+  Threads1 *const threads = threads_of(local);
+  std::vector<unsigned char> registers;
+  if (bounds.threads) {
+    if (!threads->claimed) threads->first = 0;
+    const unsigned char *const begin = reinterpret_cast<unsigned char *>(threads);
+    registers.assign(begin, begin + sizeof *threads);
+  }
   const size_t items = at.items + (split_items ? bounds.fetch : header.local_items) * sizeof(Item<BYTES>);
   std::memset(local + sizeof seen, 0, at.items - sizeof seen);
   std::memset(local + items, 0, (split_items ? at.values : sizeof machine.scratch) - items);
   if (split_items) std::memset(local + at.scan, 0, sizeof machine.scratch - at.scan);
   header = seen;
+  std::copy(registers.begin(), registers.end(), reinterpret_cast<unsigned char *>(threads));
   if (bounds.buckets) *far_state = far;
+  if (bounds.newest) {
+    *stack_state = stack;
+    std::copy(stacked.begin(), stacked.end(), static_cast<Item<BYTES> *>(::launch().stacks));
+  }
 }
 
 void uses_ring(unsigned k) {

@@ -145,7 +145,7 @@ BROKEN = {
     ),
     # Local items, and flushed ones.
     "local items have no ticket": Rule(
-        in_worker(r"header->first_counted = local_items;", "header->first_counted = 0;"), caught_in="local items"
+        in_worker(r"worker\.stack\(\)\.popped : local_items;", "worker.stack().popped : 0;"), caught_in="local items"
     ),
     "local items run once": Rule(in_worker(r"header->local_items = 0;", ""), caught_in="local items", found=TWICE),
     "local items are not flushed": Rule(
@@ -191,7 +191,7 @@ BROKEN = {
         in_worker(r"return Action::kFlush;", "return account_step(), Action::kFlush;"), caught_in="flushed by all"
     ),
     "a chunk belongs to the batch before": Rule(
-        in_worker(r"if \(action == Action::kItems\) (header->first_counted = local_items;)", r"\1"),
+        in_worker(r"if \(action == Action::kItems\) (header->first_counted = )", r"\1"),
         caught_in="local items, then split",
     ),
     "a chunk does not end a round": Rule(
@@ -363,7 +363,7 @@ BROKEN = {
         found=TWICE,
     ),
     "nothing stays local beside a long item": Rule(
-        in_worker(r" && !header->any_long", ""), caught_in="local items beside a long item"
+        in_worker(r"is_batch && !header->any_long", "is_batch"), caught_in="local items beside a long item"
     ),
     # Growth.
     "a growth is one addition": Rule(
@@ -418,6 +418,45 @@ BROKEN = {
         in_queue(r"growths_granted & kNoMore && \(growths_granted & ~kNoMore\) <= k", "false"),
         caught_in="grows, no memory",
         found=STUCK,
+    ),
+    # Newest first.
+    "a stack leaves at a stop": Rule(
+        in_worker(r"this->gives_way\(\) \? stack\.count\(\) \+ this->buffered\(\) : keeps", "keeps"),
+        in_worker(r"if \(!stacked\) return fetch\(\);", "if (!stacked || this->gives_way()) return fetch();"),
+        caught_in="newest first, stopped from outside",
+        found=LOST,
+    ),
+    "pushes of a chunk leave": Rule(
+        in_worker(r"waits_for_space\(header->step == Action::kItems && !header->any_long\)", "waits_for_space(true)"),
+        caught_in="newest first, split items",
+        found=EARLY,
+    ),
+    "the bottom of a stack is taken once": Rule(
+        in_worker(r"else stack\.bottom \+= given;", "else (void)0;"), caught_in="newest first", found=TWICE
+    ),
+    "the top of a stack is taken once": Rule(
+        in_worker(r"else stack\.top -= n;", "else (void)0;"), caught_in="newest first", found=TWICE
+    ),
+    "a push finds room on the stack": Rule(
+        in_worker(r"\+ at < launch->stack_room", "+ at <= launch->stack_room"), caught_in="newest first, small stack"
+    ),
+    "items of a stack are not counted": Rule(
+        in_worker(r"has_stack \? worker\.stack\(\)\.popped : local_items", "has_stack ? 0 : local_items"),
+        caught_in="newest first",
+        found=EARLY,
+    ),
+    "a task is finished when its stack is empty": Rule(
+        in_worker(r"if \(!stacked\) return fetch\(\);", r"header->end.report(queue()); \g<0>"),
+        caught_in="newest first",
+        found=EARLY,
+    ),
+    "waiting items have their turn beside a stack": Rule(
+        in_worker(r"if \(header->steps < kMostStackSteps\) return Turn::kNewest;", "return Turn::kNewest;"),
+        caught_in="newest first, items wait",
+        found="waits for ever",
+    ),
+    "thread workers follow the ring only while they have tickets": Rule(
+        in_worker(r"if \(taken == 0\) \{", "{"), caught_in="thread workers, newest first, waiting items grow"
     ),
     # Items from the host.
     "an open inbox is unfinished": Rule(

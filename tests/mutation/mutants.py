@@ -864,7 +864,10 @@ HOST = {
     ),
     "C43": Mutant("host/launch.cpp", "an interrupted round counts twice", "if (interrupted) --counters.rounds;"),
     "C45": Mutant(
-        "cpu/worker.h", "a worker of the CPU runs its last items for ever", "++local_steps % kMostLocalSteps == 0", "false"
+        "cpu/worker.h",
+        "a worker of the CPU runs its last items for ever",
+        "++local_steps % (given.newest ? kMostStackSteps : kMostLocalSteps) == 0",
+        "false",
     ),
     "C44": Mutant("host/queue_storage.cpp", "the mode is lost where the queue grows", "fresh.mode = counters.mode;"),
     "C41": Mutant("host/launch.cpp", "a launch goes on after a task's stop", "stats->stopped || run.monitor", "run.monitor"),
@@ -1079,8 +1082,8 @@ CPU = {
         "__atomic_store_n(&counters->phase, phase + 1, __ATOMIC_RELAXED)",
         SAME + "all read round_end behind it, which the last one has stored",
     ),
-    "B30": Mutant("cpu/worker.h", "what was pushed is pushed again", "view.worker.count = 0;"),
-    "B31": Mutant("cpu/worker.h", "pushes are not counted", "pushed += n;"),
+    "B30": Mutant("cpu/worker.h", "what was pushed is pushed again", "view.worker.count = int64_t(left);"),
+    "B31": Mutant("cpu/worker.h", "pushes are not counted", "pushed += uint64_t(view.worker.count) - kept;"),
     "B33": Mutant("cpu/worker.h", "tasks are not counted", "ran += got;"),
     "B34": Mutant(
         "protocol/producer.cuh", "later pushes go to the first ring", "ring = queue.ring(k, queue.first_ticket_of(k));"

@@ -98,7 +98,12 @@ def _compile(spec: ProgramSpec, target: CudaTarget, cc: tuple[int, int], checks:
     modules = {id(module): module for each in program.compiled for module in each.library.modules}
     texts = [str(module) for module in modules.values()]
     uses_rounds = asks_for_round(texts)
-    of_launch = {"has_inbox": spec.inbox, "has_peers": spec.peers, "has_counters": spec.counters}
+    of_launch = {
+        "has_inbox": spec.inbox,
+        "has_peers": spec.peers,
+        "has_counters": spec.counters,
+        "has_stack": spec.newest,
+    }
     rest = create_module(target.context, "atos_entry_points")
     _add_entry_points(target, rest, program)
     _add_constants_and_stubs(rest, program, uses_rounds, asks_for_pending(texts), of_launch)

@@ -16,6 +16,7 @@ inline const LinkConstant<int32_t> has_idle{[]() -> int32_t { return model::boun
 inline const LinkConstant<int32_t> has_each_round{[]() -> int32_t { return model::bounds.between != 0; }};
 inline const LinkConstant<int32_t> asks_for_pending{[]() -> int32_t { return model::bounds.between != 0; }};
 inline const LinkConstant<int32_t> has_buckets{[]() -> int32_t { return model::bounds.buckets != 0; }};
+inline const LinkConstant<int32_t> has_stack{[]() -> int32_t { return model::bounds.newest != 0; }};
 inline const LinkConstant<int32_t> has_inbox{[]() -> int32_t { return model::bounds.sent != 0; }};
 inline const LinkConstant<uint32_t> num_kinds{[]() -> uint32_t { return model::bounds.flat ? 2 : 0; }};
 inline const LinkConstant<uint32_t> flat_kinds{[]() -> uint32_t { return model::bounds.flat ? 2 : 0; }}; // a bit

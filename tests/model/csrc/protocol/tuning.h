@@ -7,7 +7,8 @@ namespace atos {
 constexpr uint32_t kMostCounted = 2;
 inline const unsigned &kKeepsLocalItems = model::bounds.keep;
 inline const unsigned &kBacklogPerWorker = model::bounds.backlog;
-inline const unsigned &kMostLocalSteps = model::bounds.steps, &kMostStalledSteps = model::bounds.steps;
+inline const unsigned &kMostLocalSteps = model::bounds.steps, &kMostStalledSteps = model::bounds.steps, &kMostStackSteps = model::bounds.steps;
+constexpr uint32_t kStackBytes = 0; // the scenario says how much room a stack has
 constexpr uint64_t kBlockItems = 2, kLeastChunk = 1, kFarChunk = 2, kBucketsToAdapt = 1, kFewItems = 1, kOpenedBatches = 1;
 constexpr uint32_t kThinPart = 4, kStrip = 1;
 inline const unsigned &kInboxItems = model::bounds.inbox;
