@@ -5,13 +5,14 @@
     python benchmarks/fork_join.py 30 --device cuda --lists 1 --records-of-block 64
 
 With joins, a task opens one and pushes two calls that arrive there; the number at the root is compared with Fibonacci's. In
-`opens_alone` nobody arrives, and without joins a task pushes the two calls and no more. `deepest_first` has joins too, and a
-queue with buckets. Times are medians of kernels in ms, with the least and the most, after a first launch that is not counted.
+`opens_alone` nobody arrives, and without joins a task pushes the two calls and no more. Times are medians of kernels in ms,
+with the least and the most, after a first launch that is not counted.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import statistics
 import tempfile
@@ -53,17 +54,6 @@ def without_joins(worker, item):  # type: ignore[no-untyped-def]
         worker.push((item.n - 2, 0))
 
 
-@atos.task
-def deepest_first(worker, item, joins):  # type: ignore[no-untyped-def]
-    """Add the numbers of two calls, of which the smaller ones run first."""
-    if item.n < 2:
-        worker.arrive_at(joins, item.up, item.n)
-    else:
-        j = worker.open(joins, 2, parent=item.up)
-        worker.push((item.n - 1, j), item.n - 1)
-        worker.push((item.n - 2, j), item.n - 2)
-
-
 def number(n: int) -> tuple[int, int]:
     """Return Fibonacci's number, and how many calls compute it."""
     this, following = 0, 1
@@ -79,6 +69,7 @@ def main() -> None:
     parser.add_argument("--device", default=None)
     parser.add_argument("--repeat", type=int, default=10)
     parser.add_argument("--capacity", type=int, default=10**6, help="items and joins that have memory at the beginning")
+    parser.add_argument("--take", nargs="+", default=["oldest", "newest"], help="which items workers take first")
     parser.add_argument("--num-blocks", type=int)
     parser.add_argument("--fetch-size", type=int)
     parser.add_argument("--lists", type=int, help="of free records, in place of what the package has")
@@ -90,13 +81,12 @@ def main() -> None:
         os.environ["ATOS_CACHE_DIR"] = tempfile.mkdtemp(prefix="atos-fork-join-")
         join_layout.LISTS, join_layout.BLOCK = given.lists or join_layout.LISTS, given.records_of_block or join_layout.BLOCK
         join_layout.UNDECLARED, join_layout.FIRST_GENERATION = join_layout.LISTS, join_layout.LISTS + 1
-    print("| number | task | tasks | ms | G tasks/s | records of joins |\n| --- | --- | --- | --- | --- | --- |")
+    print("| number | task | take | tasks | ms | G tasks/s | records of joins |\n|" + " --- |" * 7)
     for n in given.numbers:
         wanted, calls = number(n)
-        for task in (with_joins, opens_alone, without_joins, deepest_first):
+        for take, task in itertools.product(given.take, (with_joins, opens_alone, without_joins)):
             joins = atos.Joins(given.capacity, device=given.device)
-            buckets = {"buckets": 64, "delta": 1} if task is deepest_first else {}
-            queue = atos.Queue(given.capacity, dtype=CALL, device=given.device, **buckets)  # type: ignore[arg-type]
+            queue = atos.Queue(given.capacity, dtype=CALL, device=given.device, take=take)
             arguments: list[Any] = [] if task is without_joins else [joins]
             times = []
             for _ in range(given.repeat + 1):
@@ -104,13 +94,13 @@ def main() -> None:
                 queue.push([(n, 0)])
                 stats = queue.launch_thread(task, *arguments, **options)
                 times.append(stats.milliseconds)
-                if stats.tasks_run != calls or (task in (with_joins, deepest_first) and joins.result != wanted):
+                if stats.tasks_run != calls or (task is with_joins and joins.result != wanted):
                     raise SystemExit(f"{task.name}: {stats.tasks_run} calls and {joins.result}, not {calls} and {wanted}")
             _, *counted = times
             median = statistics.median(counted)
             spread = f"{median:.2f} ({min(counted):.2f} to {max(counted):.2f})"
             used = len(joins._records)
-            print(f"| {n} | {task.name} | {calls:,} | {spread} | {calls / median / 1e6:.2f} | {used:,} |", flush=True)
+            print(f"| {n} | {task.name} | {take} | {calls:,} | {spread} | {calls / median / 1e6:.2f} | {used:,} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Launch random task trees in all configurations, from several threads; print a table of what went wrong.
 
-Items are numbers or records, of one kind or two, for one queue or two, with priorities or without, with joins or without. They
-wait, or the host sends them while workers run. Functions run when all is idle or between rounds. Queues grow or fill, launches
-run out of time or are stopped, and go on, now and then from a file. Every launch is checked: each task ran exactly once, and
-joins have added up all nodes. A launch that does not end is reported, and the process exits.
+Items are numbers or records, of one kind or two, for one queue or two, with priorities or without, with joins or without. The
+oldest go first, or the newest. They wait, or the host sends them while workers run. Functions run when all is idle or between
+rounds. Queues grow or fill, launches run out of time or are stopped, and go on, now and then from a file. Every launch is
+checked: each task ran exactly once, and joins have added up all nodes. A launch that does not end is reported, and the process
+exits.
 
     python benchmarks/stress.py --launches 10000 --threads 4
     python benchmarks/stress.py --leak 1000000
@@ -197,19 +198,19 @@ class Places:
         self.queues: dict[tuple[Any, ...], atos.Queue] = {}
         self.file = file
 
-    def queue(self, chance: random.Random, device: atos.Device, nodes: int, dtype: np.dtype[Any], ordered: bool) -> atos.Queue:
+    def queue(self, chance: random.Random, device: atos.Device, nodes: int, dtype: np.dtype[Any], order: str) -> atos.Queue:
         """Return an empty queue of some size, which may have served before."""
         size = chance.choice((1, 8, nodes // 4 + 1, nodes, 2 * nodes))
         most = chance.choice((size, 3 * size, None))  # how far it grows
-        buckets: dict[str, Any] = {}
-        if ordered:
-            buckets = {"buckets": chance.choice((2, 64)), "delta": chance.choice((1, 90.0, "auto"))}
-        key = dtype, size, most, *buckets.values()
+        how: dict[str, Any] = {"take": "newest" if order == "newest first" else "oldest"}
+        if order == "priorities":
+            how = {"buckets": chance.choice((2, 64)), "delta": chance.choice((1, 90.0, "auto"))}
+        key = dtype, size, most, *how.values()
         if len(self.queues) == 24:
             self.queues.clear()
         queue = self.queues.get(key)
         if queue is None or queue.capacity > size:
-            queue = atos.Queue(size, dtype=dtype, device=device, max_capacity=most, **buckets)
+            queue = atos.Queue(size, dtype=dtype, device=device, max_capacity=most, **how)
             self.queues[key] = queue
         return queue
 
@@ -233,6 +234,8 @@ def one(chance: random.Random, device: atos.Device, places: Places, progress: Pr
     persistent, barrier = chance.choice(tuple(itertools.product((True, False), repeat=2)))
     persistent |= name == "joins"
     started = persistent and not barrier and not ordered and chance.random() < 0.5
+    newest = persistent and not barrier and not ordered and chance.random() < 0.5
+    order = "priorities" if ordered else "newest first" if newest else ""
     number = chance.randrange(len(TREES))
     nodes = len(TREES[number]) - 1
     looks = name == "one" and not started and nodes < 1000 and chance.random() < 0.4
@@ -240,9 +243,9 @@ def one(chance: random.Random, device: atos.Device, places: Places, progress: Pr
         str(device),
         name,
         "started" if started else "persistent" if persistent else "discrete",
-        " and ".join(["priorities"] * ordered + ["barrier"] * barrier) or "relaxed",
+        " and ".join([order] * bool(order) + ["barrier"] * barrier) or "relaxed",
     )
-    queue = places.queue(chance, device, nodes, DTYPES.get(name, np.dtype(np.uint32)), ordered)
+    queue = places.queue(chance, device, nodes, DTYPES.get(name, np.dtype(np.uint32)), order)
     root = ROOTS.get(name, [0])
     options: dict[str, Any] = {
         "fetch_size": chance.choice((1, 7, 32, 128)),
