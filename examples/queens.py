@@ -41,7 +41,7 @@ def place(worker, board, i, n, solutions):
 def count_solutions(n: int, **launch_options) -> tuple[int, atos.LaunchStats]:
     """Return the number of solutions and the statistics of the launch."""
     solutions = atos.zeros(1, dtype=np.uint64)
-    queue = atos.Queue(capacity=1 << 22, dtype=BOARD)
+    queue = atos.Queue(capacity=1 << 16, dtype=BOARD, take="newest")  # depth first, so that few boards wait
     queue.push([(0, 0, 0, 0)])
     stats = queue.launch_warp(place, n, solutions, **launch_options)
     return int(solutions[0]), stats
