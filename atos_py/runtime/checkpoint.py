@@ -369,6 +369,8 @@ def _parse_header(given: Any, version: int) -> _Header:
     if version == _VERSION_WITH_MORE:
         if given["buckets"] is not None:
             options = options._replace(buckets=_parse_count(given["buckets"]), delta=given["delta"])
+        if given.get("take", "oldest") not in ("oldest", "newest"):
+            raise ValueError("it takes neither the oldest nor the newest items first")
         options = options._replace(take=given.get("take", "oldest"))
         kinds = _parse_kinds(given["kinds"])
     if kinds is not None and dtype.itemsize >= ITEM_BYTES[-1]:

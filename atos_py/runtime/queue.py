@@ -404,7 +404,7 @@ class Queue(QueueLaunches, NotCopied):
             Where the queue shall be, which need not be where it was; by default the best there is.
         owner : Partition, optional
             In place of `device`, the parts of a graph, as for `Queue`: these may be over other devices than those of the queue
-            that was saved, of which there may have been one.
+            that was saved, of which there may have been one. Workers take the oldest items first then, whatever `take` was.
         **arrays
             A writable array to be filled for each one that was saved, under the same name, of the same shape and dtype, on any
             device; for joins, others of the same dtype and `combine`. Nothing is written before the whole file is checked. With
@@ -435,7 +435,7 @@ class Queue(QueueLaunches, NotCopied):
         where = {"device": device_of(device)} if owner is None else {"owner": owner}
         over = None if owner is None or places_of(owner) is not None else ownership_of("owner", owner)
         return checkpoint.load(
-            lambda options: cls(**options._asdict(), **where),
+            lambda options: cls(**(options if owner is None else options._replace(take="oldest"))._asdict(), **where),
             lambda queue, saved: queue._core.restore(saved),
             path,
             arrays,

@@ -372,12 +372,12 @@ private:
   // and items that wait in the ring have their turn, also if the newest items push themselves again until those have run.
   bool run_local() {
     const bool oldest = ++local_steps % (given.newest ? kMostStackSteps : kMostLocalSteps) == 0;
-    if (oldest) {
-      if (consumer.claimed == 0) consumer.claim_below_tail(queue, claim_size(load(&queue.counters->head)));
+    if (oldest && !consumer.claimed) consumer.claim_below_tail(queue, claim_size(load(&queue.counters->head)));
+    if (consumer.claimed) {
+      if (is_filled()) return false; // an older ticket of this worker's was filled
       consumer.look_for_ring(queue, load(&queue.counters->tail));
-      if (consumer.claimed) follow_ring();
+      follow_ring();
     }
-    if (consumer.claimed && is_filled()) return false; // an older ticket of this worker's was filled
     const uint64_t n = std::min<uint64_t>({uint64_t(view.worker.count), launch.fetch, longest.load(std::memory_order_relaxed)});
     most = longest.load(std::memory_order_relaxed);
     const size_t first = oldest ? 0 : size_t(view.worker.count) - n;

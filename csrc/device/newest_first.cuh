@@ -45,7 +45,9 @@ template <class Group, unsigned bytes> struct NewestFirst : PushBuffer<Group, by
     StackState &stack = worker.stack();
     if (lane_id() == 0) stack.leaving = this->gives_way() ? stack.count() + this->buffered() : keeps ? 0 : this->buffered();
     __syncwarp();
-    return stack.leaving && header->producer.above_high_water(stack.leaving);
+    const bool waits = stack.leaving && header->producer.above_high_water(stack.leaving);
+    __syncwarp(); // before the first lane reserves tickets
+    return waits;
   }
 
   // [one warp] After a step: makes its pushes the top of the stack, and gives items to the queue: those that leave, or as many
@@ -94,9 +96,9 @@ template <class Group, unsigned bytes> struct NewestFirst : PushBuffer<Group, by
   // [one lane] Whose turn it is. The oldest items of the stack and the items that wait in the queue have theirs, also if the
   // newest items push themselves again until those have run.
   ATOS_DEVICE Turn next_turn() {
+    this->stop_by_clock();
     if (header->steps < kMostStackSteps) return Turn::kNewest;
     header->steps = 0;
-    this->stop_by_clock();
     return ++worker.stack().turns % 2 ? Turn::kWaiting : Turn::kOldest;
   }
 

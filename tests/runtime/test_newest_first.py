@@ -341,6 +341,14 @@ def test_a_checkpoint_keeps_the_order(device, tmp_path):
     assert atos.Queue.load(tmp_path / "queue", device=device).take == "oldest"
 
 
+def test_a_checkpoint_is_loaded_over_devices_too(tmp_path):
+    queue = atos.Queue(capacity=10, device="cpu", take="newest")
+    queue.push([3, 4])
+    queue.save(tmp_path / "queue")
+    loaded = atos.Queue.load(tmp_path / "queue", owner=atos.generate.grid2d(4, 4).partition(["cpu:0", "cpu:1"]))
+    assert (loaded.take, sorted(loaded.peek().tolist())) == ("oldest", [3, 4])
+
+
 def test_the_statistics_count_the_stacks(device):
     queue, counts = atos.Queue(capacity=10, device=device, take="newest"), atos.zeros(1, dtype=np.int32, device=device)
     queue.push([1])
