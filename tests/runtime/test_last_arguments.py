@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import atos_py as atos
-from atos_py.runtime.last_arguments import LastArguments
+from atos_py.runtime.last_arguments import LastArguments, _list_values
 from atos_py.runtime.launch_arguments import Arguments
 
 CPU = atos.device("cpu")
@@ -47,14 +47,17 @@ def change(data, value):
 def test_words_are_those_of_the_new_arguments(first, data):
     packed = Arguments(first, CPU)
     last, words, copies = LastArguments(first, CPU), list(packed.words), list(packed.words)
+    classes = list(map(type, _list_values(first, [])))
     for _ in range(3):
         given_next = [change(data, value) for value in first]
         if data.draw(st.booleans()) and given_next:
             given_next[data.draw(st.integers(0, len(given_next) - 1))] = data.draw(VALUES)
         expected = Arguments(given_next, CPU)
         same_types = expected.kinds == packed.kinds
-        assert last.write_changes(given_next, words, copies) == same_types
-        if not same_types:
+        same_classes = list(map(type, _list_values(given_next, []))) == classes
+        written = last.write_changes(given_next, words, copies)
+        assert written == same_types or (same_types and not same_classes)  # NumPy's bool and Python's are one kind of argument
+        if not written:
             break  # the launch is filled anew
         assert words == copies == expected.words
 
