@@ -70,6 +70,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=10)
     parser.add_argument("--capacity", type=int, default=10**6, help="items and joins that have memory at the beginning")
     parser.add_argument("--take", nargs="+", default=["oldest", "newest"], help="which items workers take first")
+    parser.add_argument("--dtype", nargs="+", default=["int64", "int32"], help="of the values of joins")
     parser.add_argument("--num-blocks", type=int)
     parser.add_argument("--fetch-size", type=int)
     parser.add_argument("--lists", type=int, help="of free records, in place of what the package has")
@@ -81,11 +82,12 @@ def main() -> None:
         os.environ["ATOS_CACHE_DIR"] = tempfile.mkdtemp(prefix="atos-fork-join-")
         join_layout.LISTS, join_layout.BLOCK = given.lists or join_layout.LISTS, given.records_of_block or join_layout.BLOCK
         join_layout.UNDECLARED, join_layout.FIRST_GENERATION = join_layout.LISTS, join_layout.LISTS + 1
-    print("| number | task | take | tasks | ms | G tasks/s | records of joins |\n|" + " --- |" * 7)
+    print("| number | task | values | take | tasks | ms | G tasks/s | records of joins |\n|" + " --- |" * 8)
     for n in given.numbers:
         wanted, calls = number(n)
-        for take, task in itertools.product(given.take, (with_joins, opens_alone, without_joins)):
-            joins = atos.Joins(given.capacity, device=given.device)
+        programs = [*itertools.product((with_joins, opens_alone), given.dtype), (without_joins, None)]
+        for take, (task, dtype) in itertools.product(given.take, programs):
+            joins = atos.Joins(given.capacity, dtype or "int64", device=given.device)
             queue = atos.Queue(given.capacity, dtype=CALL, device=given.device, take=take)
             arguments: list[Any] = [] if task is without_joins else [joins]
             times = []
@@ -100,7 +102,8 @@ def main() -> None:
             median = statistics.median(counted)
             spread = f"{median:.2f} ({min(counted):.2f} to {max(counted):.2f})"
             used = len(joins._records)
-            print(f"| {n} | {task.name} | {take} | {calls:,} | {spread} | {calls / median / 1e6:.2f} | {used:,} |", flush=True)
+            rate = f"{calls / median / 1e6:.2f}"
+            print(f"| {n} | {task.name} | {dtype or ''} | {take} | {calls:,} | {spread} | {rate} | {used:,} |", flush=True)
 
 
 if __name__ == "__main__":

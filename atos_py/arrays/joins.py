@@ -30,11 +30,16 @@ from .join_layout import (
     LINK,
     LISTS,
     MISSING,
-    NEXT,
+    MOST_MISSING,
     PUSHES,
     UNDECLARED,
     handles_of,
     identity,
+    is_in_word,
+    list_free,
+    missing_of,
+    value_in_word,
+    words_with,
 )
 from .pool import Pool
 
@@ -116,7 +121,7 @@ class Joins:
     capacity : int
         Joins for which there is memory from the beginning.
     dtype : {int64, int32, float32, float64}
-        Of the values.
+        Of the values. Joins with values of 32 bits are faster, and wait for at most 2**31 - 1 arrivals.
     combine : {'sum', 'min', 'max', None}
         How values that arrive are combined, unless `Worker.open` says otherwise; with None there are no values.
     max_capacity : int, optional
@@ -140,7 +145,7 @@ class Joins:
 
     Notes
     -----
-    A launch ends when nothing is left to run, whether or not joins are open. A thread keeps the free records of up to 16 joins
+    A launch ends when nothing is left to run, whether or not joins are open. A thread keeps the free records of up to 32 joins
     for itself, for which there is room beside `max_capacity`; more if a task opens more. Joins belong to one launch at a time.
 
     A queue runs a tree breadth first, so that most of the tree's joins are open at once, unless it is made with
@@ -185,12 +190,13 @@ class Joins:
         self.combine, self.device = combine, device_of(device)
         threads = self.device.processors * _THREADS_OF_SM if self.device.kind == "cuda" else _CPU_WORKERS
         spare = 2 * BLOCK * threads
-        words = [("words", np.int64, 4), ("value", self.dtype), ("item", np.int64, _ITEM_WORDS)]
+        values = [] if is_in_word(self.dtype) else [("value", self.dtype)]
+        words = [("words", np.int64, 4), *values, ("item", np.int64, _ITEM_WORDS)]
         most = None if most is None else min(most + spare, _MOST)
         self._records = _Records(words, least, max_capacity=most, device=self.device)
         if self._records.max_capacity < least + spare:  # a device without memory on demand
             self._records = _Records(words, least + spare, max_capacity=least + spare, device=self.device)
-        own = zeros((threads, 3), dtype=np.int64, device=self.device)
+        own = zeros((3, threads), dtype=np.int64, device=self.device)
         free = self._records.free = zeros(LISTS + 2, dtype=np.int64, device=self.device)
         root = zeros(1, dtype=self.dtype, device=self.device)
         self._lock = Lock()  # held by a launch that runs
@@ -238,7 +244,8 @@ class Joins:
         found = np.flatnonzero(words[:, INFO] & IS_OPEN)
         rows = words[found]
         pushes = rows[:, INFO] & PUSHES != 0
-        return WaitingJoins(handles_of(found, rows[:, INFO]), rows[:, MISSING].copy(), np.where(pushes, 0, rows[:, LINK]))
+        missing = missing_of(rows[:, MISSING], self.dtype)
+        return WaitingJoins(handles_of(found, rows[:, INFO]), missing, np.where(pushes, 0, rows[:, LINK]))
 
     @host_memory_for("Joins.open")
     def open(self, count: int, *, n: int | None = None) -> Any:
@@ -272,16 +279,18 @@ class Joins:
         >>> print(queue.launch_thread(arrive, joins, handles).tasks_run, joins.result, joins.pending)
         4 4 0
         """
-        missing = check_int("count", count, 1, 2**62)
+        missing, in_word = check_int("count", count, 1, MOST_MISSING[is_in_word(self.dtype)]), is_in_word(self.dtype)
         number = 1 if n is None else check_int("n", n, 0, _MOST)
         first, generation = self._take(number), int(self._parts.free[FIRST_GENERATION]) + 1 & GENERATIONS
         infos = np.full(number, generation << INFO_GENERATION | CODES[self.combine] << INFO_CODE | IS_OPEN, np.int64)
         words = np.zeros((number, 4), np.int64)
-        words[:, MISSING], words[:, INFO] = missing, infos
+        value = identity(self.dtype, self.combine)
+        words[:, MISSING], words[:, INFO] = words_with(missing, value) if in_word else missing, infos
         if number:
             arrays = self._records._parts.arrays
             arrays["words"][first : first + number] = words
-            arrays["value"][first : first + number] = identity(self.dtype, self.combine)
+            if not in_word:
+                arrays["value"][first : first + number] = value
         handles = handles_of(np.arange(first, first + number), infos)
         return int(handles[0]) if n is None else handles
 
@@ -316,7 +325,10 @@ class Joins:
         >>> print(joins.peek(joins.open(2)) == np.iinfo(np.int64).min)
         True
         """
-        return self._records.value[self._place(j)]
+        i = self._place(j)
+        if is_in_word(self.dtype):
+            return value_in_word(int(self._records.words[i, MISSING]), self.dtype)
+        return self._records.value[i]
 
     @host_memory_for("Joins.expect")
     def expect(self, j: int, n: int, /) -> None:
@@ -344,9 +356,9 @@ class Joins:
         >>> print(joins.waiting().missing)
         [5]
         """
-        index, more = self._place(j), check_int("n", n, 0, 2**62)
-        words = self._records.words
-        words[index, MISSING] = int(words[index, MISSING]) + more
+        index, words, most = self._place(j), self._records.words, MOST_MISSING[is_in_word(self.dtype)]
+        waits = int(missing_of(np.array([words[index, MISSING]]), self.dtype)[0])
+        words[index, MISSING] = int(words[index, MISSING]) + check_int("n", n, 0, most - waits)
 
     def reset(self) -> None:
         """Forget all joins, and what has arrived at the root, between launches.
@@ -385,20 +397,8 @@ class Joins:
 
     def _find_free(self) -> None:
         """Put the records that are not open on the lists of free blocks, after the records have been filled."""
-        words = self._words()
-        free = np.flatnonzero(words[:, INFO] & IS_OPEN == 0)
-        links = np.append(free[1:] + 1, 0)
-        blocks, heads = np.arange(0, len(free) - BLOCK + 1, BLOCK), self._parts.free.to_numpy()
-        links[blocks + BLOCK - 1] = 0
-        words[free, LINK] = links
-        own = self._parts.own.to_numpy()
-        rest = len(blocks) * BLOCK
-        if rest < len(free):
-            own[0, :2] = free[rest] + 1, len(free) - rest
-        firsts, numbers = free[blocks] + 1, np.arange(len(blocks))
-        words[firsts - 1, NEXT] = np.where(numbers < LISTS, 0, firsts[np.maximum(numbers - LISTS, 0)])
-        last = numbers[-LISTS:]
-        heads[last % LISTS] = firsts[last]
+        words, heads, own = self._words(), self._parts.free.to_numpy(), self._parts.own.to_numpy()
+        list_free(words, heads, own)
         if len(words):
             self._records._parts.arrays["words"][: len(words)] = words
         self._parts.free[...], self._parts.own[...] = heads, own
@@ -417,7 +417,7 @@ class Joins:
 
     def _check_threads(self, number: int) -> None:
         """Raise an error if a launch may have more threads than have records of their own."""
-        rows = self._parts.own.shape[0]
+        rows = self._parts.own.shape[1]
         if number > rows:
             raise LaunchConfigError(f"a launch with joins has at most {rows:,} threads on {self.device} (got {number:,})")
 

@@ -77,6 +77,7 @@ class Scenario(NamedTuple):
     looks: int = 1
     opens: dict[str, int] = {}  # noqa: RUF012
     combine: str = "sum"
+    in_word: bool = False  # whether values share the word MISSING, as those of 32 bits do
     coarse: bool = False
     once: bool = False  # whether a launch that has found too few records is the end, for which there may be far too few
     exact: bool = False  # whether records are refused only if all lists were empty at one time since the thread looked
@@ -129,19 +130,37 @@ def functions(scenario: Scenario, machine: Machine) -> dict[str, Any]:
     names |= {"atomic_min": machine.atomic_min, "atomic_max": machine.atomic_max}
     close = names["_close"]
 
-    def noted_close(worker: Worker, joins: Any, i: int) -> None:
+    def noted_close(worker: Worker, joins: Any, i: int, info: int) -> None:
         machine.note_close(i)
-        close(worker, joins, i)
+        close(worker, joins, i, info)
 
     names["_close"] = noted_close
+    if scenario.in_word:
+        names |= {name: names[f"{name}_in_word"] for name in ("_begin", "_arrive", "_value", "_missing")}
+    names |= {"subtract_and_combine": machine.subtract_and_combine}
+    names |= {name: globals()[name] for name in ("link_and_info", "write_link_and_info", "write_words")}
+    names |= {"bits_of": lambda joins, value: value, "value_of": lambda joins, bits: bits}
     return names
+
+
+def link_and_info(joins: Any, i: int) -> tuple[int, int]:
+    return joins.records.words[i, LINK], joins.records.words[i, INFO]
+
+
+def write_link_and_info(joins: Any, i: int, *given: int) -> None:
+    joins.records.words[i, LINK], joins.records.words[i, INFO] = given
+
+
+def write_words(joins: Any, i: int, *given: int) -> None:
+    for k, word in enumerate(given):
+        joins.records.words[i, k] = word
 
 
 class Words:
     """An array of the machine: a place in its memory, whose elements are accessed by plain reads and writes."""
 
     def __init__(self, machine: Machine, name: str, first: int, rows: int, columns: int = 0) -> None:
-        self.machine, self.name, self.first, self.shape, self.columns = machine, name, first, (rows,), columns
+        self.machine, self.name, self.first, self.shape, self.columns = machine, name, first, (rows, columns), columns
 
     def at(self, place: Any) -> int:
         i, k = place if self.columns else (place, 0)
@@ -157,10 +176,10 @@ class Words:
 
 
 class Own(Words):
-    """The rows of threads' own free records: each thread has a row that no other one may touch, so accesses are no steps."""
+    """The columns of threads' own free records: each has one that no other thread may touch, so accesses are no steps."""
 
     def at(self, place: Any) -> int:
-        if place[0] != self.machine.thread:
+        if place[1] != self.machine.thread:
             raise RuleError("a thread uses the free records of another one")
         return super().at(place)
 
@@ -205,7 +224,7 @@ class Worker:
     def __init__(self, machine: Machine) -> None:
         self.machine, self.records = machine, functions(machine.scenario, machine)
         number, root = machine.scenario.records, Words(machine, "root", machine.root, 1)
-        own = Own(machine, "own", machine.own, machine.scenario.threads, OWN)
+        own = Own(machine, "own", machine.own, OWN, machine.scenario.threads)
         free = Words(machine, "free", machine.free, machine.scenario.lists + 2)
         self.joins = SimpleNamespace(records=Records(machine, number), own=own, free=free, root=root)
 
@@ -463,19 +482,33 @@ class Machine:
 
     def subtract(self, words: Words, place: Any, n: int) -> int:
         """Arrive at a counter (dependency_counters.cuh)."""
+        return self.arrive(words, place, n, lambda old: old - n)
+
+    def subtract_and_combine(self, joins: Any, i: int, n: int, code: int, value: int) -> int:
+        """Arrive at a counter in the lower half of a word, with a value for the upper half (`change_word`)."""
+
+        def change(old: int) -> int:
+            first = old >> 32
+            combined = (first, first + value, min(first, value), max(first, value))[code]
+            return combined << 32 | old % 2**32 - n
+
+        return self.arrive(joins.records.words, (i, MISSING), n, change)
+
+    def arrive(self, words: Words, place: Any, n: int, change: Callable[[int], int]) -> int:
         at, variant = self.sync(words.at(place)), self.variant
 
         def after(before: int) -> int:
             if variant.releases:
                 self.clocks[at] |= self.clocks[self.thread]
-            if before == n and variant.acquires:
+            missing = before % 2**32
+            if missing == n and variant.acquires:
                 self.clocks[self.thread] |= self.clocks[at]
-            return 1 if before == n else -1 if before < n else 0
+            return 1 if missing == n else -1 if missing < n else 0
 
         if variant.is_atomic:
-            return int(self.combine("arrive", words, place, lambda old: old - n, True, after))
+            return int(self.combine("arrive", words, place, change, True, after))
         seen = self.combine("load", words, place, lambda old: old, True)
-        return int(self.combine("write", words, place, lambda old: seen - n, True, lambda old: after(seen)))
+        return int(self.combine("write", words, place, lambda old: change(seen), True, lambda old: after(seen)))
 
     def acquire(self, word: int, order: str) -> None:
         if order in ("acquire", "acq_rel"):
@@ -598,7 +631,7 @@ class Machine:
 
     def check_own(self) -> None:
         """After a task: the thread's list has the free records that it holds, each once, and none is open."""
-        head, count, _ = self.memory[self.own + OWN * self.thread :][:OWN]
+        head, count, _ = self.memory[self.own + self.thread :: self.scenario.threads][:OWN]
         held = [i for i, place in enumerate(self.places) if place == HELD + self.thread]
         if count != len(held) or sorted(self.chain(head - 1, count)) != held:
             raise RuleError("a thread's own list is not of the records that it holds")
@@ -635,7 +668,7 @@ class Machine:
         if word < 0:
             return "the queue"
         if word < 4 * number:
-            return f"{('MISSING', 'LINK', 'INFO', 'NEXT')[word % 4]} of record {word // 4}"
+            return f"{('MISSING', 'NEXT', 'LINK', 'INFO')[word % 4]} of record {word // 4}"
         if word < self.root:
             return f"the {'value' if word < 5 * number else 'item'} of record {word % number}"
         return (

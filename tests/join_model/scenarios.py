@@ -156,6 +156,16 @@ SCENARIOS = {
     "min of nothing": Scenario(
         nothing, 7, (("node", 1, 0), ("two", 0, 0)), opens={"node": 1, "two": 1}, combine="min", coarse=True
     ),
+    "two arrivals, one word": Scenario(tree, 12, setup=two_wait, in_word=True),
+    "two levels, one word": Scenario(tree, 6, (("node", 1, 0),), opens=NODE, coarse=True, in_word=True),
+    "then, one word": Scenario(then_take, 24, (("node", 1, 0),), opens=NODE, records=2, in_word=True),
+    "more arrivals, one word": Scenario(waits_for_more, 5, (("node", 0, 0),), opens=NODE, in_word=True),
+    "min of nothing, one word": Scenario(
+        nothing, 7, (("node", 1, 0), ("two", 0, 0)), opens={"node": 1, "two": 1}, combine="min", coarse=True, in_word=True
+    ),
+    "max, negated, one word": Scenario(
+        branch, -max(-7, -max(3, -1)), (("node", 1, 0),), opens=NODE, combine="max", coarse=True, in_word=True
+    ),
     "one list": Scenario(blocks, 0, begun=(("", 1), ("", 2)), setup=fill, records=2),
     "one list, three threads": Scenario(
         blocks, 0, begun=(("", 1), ("", 2), ("", 1)), setup=fill, threads=3, records=2, coarse=True
@@ -196,7 +206,7 @@ def change(old: str, new: str) -> Variant:
     return Variant(Change(old, new))
 
 
-AT_CLOSE = r"\n        if info & NEGATES:\n            value = -value\n        _close\(worker, joins, i\)"
+AT_CLOSE = r"\n        if info & NEGATES:\n            value = -value\n        _close\(worker, joins, i, info\)"
 BROKEN = {
     # Arrivals.
     "an arrival releases": Rule(Variant(releases=False), "two arrivals", f"read {UNORDERED}"),
@@ -205,67 +215,91 @@ BROKEN = {
     "only the last one closes": Rule(change("if state != 1:", "if state < 0:"), "two arrivals", UNORDERED),
     "values come before the arrival": Rule(
         change(
-            r"(        if has_value:\n            _combine\(values, i, code, value\).*?)(        state = subtract\([^\n]*\n)",
-            r"\2\1",
+            r"(    if code:\n        _combine\([^\n]*\n)    return (subtract\([^\n]*\n)",
+            r"    state = \2\1    return state\n",
         ),
         "two arrivals",
         UNORDERED,
     ),
     "the value is read before the record is free": Rule(
         change(
-            r"values\[i\], 1(.*?)" + AT_CLOSE,
-            r"0, 1\1\n        _close(worker, joins, i)\n        value = values[i]",
+            r"_value\(joins, i\), 1(.*?)" + AT_CLOSE,
+            r"0, 1\1\n        _close(worker, joins, i, info)\n        value = _value(joins, i)",
         ),
         "one level",
         "the value of a record is read that is not open",
     ),
     "the parent is read before the record is free": Rule(
-        change(r"handle = words\[i, LINK\]" + AT_CLOSE, "_close(worker, joins, i)\n        handle = words[i, LINK]"),
+        change(r"handle = parent" + AT_CLOSE, "_close(worker, joins, i, info)\n        handle = words[i, LINK]"),
         "two levels",
         "open at the end",
     ),
     "a join is closed once": Rule(
-        change(r"(value = -value\n)(\s+_close\(worker, joins, i\))", r"\1\2\n\2"), "two arrivals", "closed twice"
+        change(r"(value = -value\n)(\s+_close\(worker, joins, i, info\))", r"\1\2\n\2"), "two arrivals", "closed twice"
     ),
     "a join is closed": Rule(
-        change(r"(value = -value)\n\s+_close\(worker, joins, i\)", r"\1"), "two arrivals", "open at the end"
+        change(r"(value = -value)\n\s+_close\(worker, joins, i, info\)", r"\1"), "two arrivals", "open at the end"
     ),
     "one arrival goes on to the parent": Rule(
-        change(r"values\[i\], 1\n", r"values[i], n + 1\n"), "two levels", "at a record that is not open"
+        change(r"value, n = _value\(joins, i\), 1\n", r"value, n = _value(joins, i), n + 1\n"),
+        "two levels",
+        "at a record that is not open",
     ),
     "the value is negated": Rule(change(r"value = -value", "pass"), "min, negated", "at the end, not"),
     "a join starts from the identity": Rule(
         change(r"value\[i\] = first_value", "value[i] = 0"), "max, negated", "at the end, not"
     ),
     "a value is noted": Rule(change(r"atomic_store\(words, \(i, NEXT\), 1\)", "pass"), "min, negated", "at the end, not"),
-    "nothing is noted of the join before": Rule(change(r"words\[i, NEXT\] = 0", "pass"), "min of nothing", "at the end, not"),
+    "nothing is noted of the join before": Rule(
+        change(", 0, parent, info", ", joins.records.words[i, NEXT], parent, info"), "min of nothing", "at the end, not"
+    ),
     "there is no minimum of nothing": Rule(change(r" and words\[i, NEXT\] != 0", ""), "min of nothing", "at the end, not"),
+    "the record of another join is not read before the arrival": Rule(
+        change(r"parent, info = link_and_info\(joins, i", "parent, info = link_and_info(joins, i ^ 1"),
+        "two levels",
+        "open at the end",
+    ),
+    # Values in the word that counts.
+    "an arrival with a value releases": Rule(Variant(releases=False), "two arrivals, one word", f"read {UNORDERED}"),
+    "the last arrival with a value acquires": Rule(Variant(acquires=False), "two arrivals, one word", f"read {UNORDERED}"),
+    "an arrival with a value is one operation": Rule(Variant(is_atomic=False), "two arrivals, one word", "open at the end"),
+    "a value stays in its half": Rule(
+        change(r"\[i, MISSING\] >> 32", "[i, MISSING]"), "two arrivals, one word", "at the end, not"
+    ),
+    "arrivals stay in their half": Rule(
+        change(r"bits_of\(joins, first_value\) << 32 \| count", "count << 32 | bits_of(joins, first_value)"),
+        "two arrivals, one word",
+        "more have arrived",
+    ),
+    "the word begins with the identity": Rule(
+        change(r"bits_of\(joins, first_value\) << 32", "0"), "max, negated, one word", "at the end, not"
+    ),
     # Ends by a push.
     "a join with then arrives nowhere": Rule(
         change(r"if info & PUSHES:", "if False:"), "then", "is beyond the end of an array"
     ),
     "take reads before the record is free": Rule(
-        change(r"(    value = joins\.records\.value\[i\]\n)(    _close\(worker, joins, i\)\n)", r"\2\1"),
+        change(r"(    value = _value\(joins, i\)\n)(    _, info = .*?_close\(worker, joins, i, info\)\n)", r"\2\1"),
         "then",
         "the value of a record is read that is not open",
     ),
     "take ends the join": Rule(
-        change(r"(value = joins\.records\.value\[i\])\n    _close\(worker, joins, i\)", r"\1"), "then", "open at the end"
+        change(r"(    _, info = [^\n]*\n)    _close\(worker, joins, i, info\)\n", r"\1"), "then", "open at the end"
     ),
     # Records.
     "a reuse is a new generation": Rule(change(r"\+ 1\) & GENERATIONS", "+ 0) & GENERATIONS"), "reused", "is not stale"),
-    "a free record is not open": Rule(change(r"&= ~\(IS_OPEN \| ", "&= ~("), "reused", "is not stale"),
+    "a free record is not open": Rule(change(r"info & ~\(IS_OPEN \| ", "info & ~("), "reused", "is not stale"),
     "an open record leaves the thread's list": Rule(
-        change(r"own\[thread, HEAD\] = words\[i, LINK\]", "pass"), "full, two lists", "own list is not"
+        change(r"own\[HEAD, thread\] = link", "pass"), "full, two lists", "own list is not"
     ),
-    "an open record is not counted": Rule(change(r"own\[thread, COUNT\] -= 1", "pass"), "one level", "own list is not"),
+    "an open record is not counted": Rule(change(r"own\[COUNT, thread\] -= 1", "pass"), "one level", "own list is not"),
     "a block that is given leaves the thread's list": Rule(
         change(r"(last = _last_of_block\(words, i\).*?)words\[last, LINK\], count - BLOCK", r"\1i + 1, count - BLOCK"),
         "two lists",
         "own list is not",
     ),
     "a block is behind what a thread has": Rule(
-        change(r"words\[_last_of_block\(words, first\), LINK\] = own\[thread, HEAD\]", "pass"),
+        change(r"words\[_last_of_block\(words, first\), LINK\] = own\[HEAD, thread\]", "pass"),
         "blocks of two",
         "ends too early",
     ),

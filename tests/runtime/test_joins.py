@@ -231,7 +231,7 @@ def test_iterations_of_nested_tasks_arrive(device, worker):
     assert (joins.result, joins.pending) == (50 * 200 * 199 // 2, 0)
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.float64])
+@pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
 @pytest.mark.parametrize("combine", ["min", "max"])
 def test_a_minimum_of_nothing_is_no_value(device, dtype, combine):
     """A search that prunes arrives without a value."""
@@ -250,7 +250,8 @@ def test_a_minimum_of_nothing_is_no_value(device, dtype, combine):
     assert (joins.result, joins.pending) == (-5, 0)
 
 
-def test_expect_and_peek(device):
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float32])
+def test_expect_and_peek(device, dtype):
     def grow(worker, v, joins, seen):
         if v == 0:
             j = worker.open(joins, 1, combine="max")
@@ -263,13 +264,53 @@ def test_expect_and_peek(device):
             atos.atomic_max(seen, 1, joins.peek(v // 8))
             worker.arrive_at(joins, v // 8, v % 8, 1)
 
-    seen = atos.zeros(2, dtype=np.int64, device=device)
-    joins, queue = atos.Joins(1, device=device), atos.Queue(100, dtype=np.int64, device=device)
+    seen = atos.zeros(2, dtype=dtype, device=device)
+    joins, queue = atos.Joins(1, dtype, device=device), atos.Queue(100, dtype=np.int64, device=device)
     queue.push(0)
     queue.launch_thread(atos.task(grow), joins, seen)
     assert (joins.result, joins.pending) == (5, 0)
-    assert seen[0] == np.iinfo(np.int64).min
+    assert seen[0] == (-np.inf if dtype == np.float32 else np.iinfo(dtype).min)
     assert seen[1] in (3, 4, 5)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+@pytest.mark.parametrize("combine", ["sum", "min", "max"])
+def test_values_of_32_bits_arrive_beside_each_other(device, combine, dtype):
+    """Many arrive at few joins, of which each has a value and a count in one word: negative values, by 1 to 3 arrivals."""
+
+    def visit(worker, v, joins, handles, values):
+        worker.arrive_at(joins, handles[v % 7], values[v], 1 + v % 3)
+
+    rng = np.random.default_rng(0)
+    values = rng.integers(-1000, 1000, 7 * 300).astype(dtype)
+    joins = atos.Joins(1, dtype, combine=combine, device=device)
+    handles = np.concatenate([np.atleast_1d(joins.open(600)) for _ in range(7)])  # 100 of each of 1, 2 and 3
+    assert [joins.peek(int(j)) for j in handles] == [joins.result] * 7
+    queue = atos.Queue(values.size, device=device)
+    queue.push(np.arange(values.size))
+    arrays = [atos.asarray(each, device=device) for each in (handles, values)]
+    queue.launch_thread(atos.task(visit), joins, *arrays)
+    of_joins = [{"sum": np.sum, "min": np.min, "max": np.max}[combine](values[k::7]) for k in range(7)]
+    assert (joins.result, joins.pending) == ({"sum": sum, "min": min, "max": max}[combine](of_joins), 0)
+
+
+def test_sums_of_32_bits_wrap_as_numpy_does(device):
+    """A value that overflows leaves the arrivals beside it alone."""
+
+    @atos.task
+    def visit(worker, v, joins, j):
+        worker.arrive_at(joins, j, 2**31 - 1 if v % 2 else -(2**31))
+
+    joins, queue = atos.Joins(1, np.int32, device=device), atos.Queue(100, device=device)
+    handle = joins.open(64)
+    queue.push(np.arange(64) | 1)
+    queue.launch_thread(visit, joins, handle)
+    assert (joins.result, joins.pending) == (-64, 0)  # 64 * (2**31 - 1), modulo 2**32
+    joins.reset()
+    handle = joins.open(3)
+    queue.push([2, 4, 6])
+    queue.launch_thread(visit, joins, handle)
+    assert (joins.result, joins.pending) == (-(2**31), 0)
 
 
 @atos.task(opens=3)
@@ -322,10 +363,11 @@ def stopping(worker, item, joins, steps):
             worker.push((item.n - 2, j))
 
 
-def test_a_stop_lies_between_steps(device, worker):
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+def test_a_stop_lies_between_steps(device, worker, dtype):
     """A launch that is stopped goes on as if it had not been."""
     steps = atos.zeros(1, dtype=np.int64, device=device)
-    joins, queue = atos.Joins(1, device=device), atos.Queue(100, dtype=CALL, device=device)
+    joins, queue = atos.Joins(1, dtype, device=device), atos.Queue(100, dtype=CALL, device=device)
     queue.push([(17, 0)])
     launches = 0
     while len(queue):
@@ -335,17 +377,18 @@ def test_a_stop_lies_between_steps(device, worker):
     assert (joins.result, joins.pending) == (1597, 0)
 
 
-def test_a_checkpoint_has_joins(device, tmp_path):
+@pytest.mark.parametrize("dtype", [np.int64, np.float32])
+def test_a_checkpoint_has_joins(device, tmp_path, dtype):
     """A run goes on in a process that has only the file."""
     steps = atos.zeros(1, dtype=np.int64, device=device)
-    joins, queue = atos.Joins(1, device=device), atos.Queue(100, dtype=CALL, device=device)
+    joins, queue = atos.Joins(1, dtype, device=device), atos.Queue(100, dtype=CALL, device=device)
     queue.push([(20, 0)])
     assert queue.launch_thread(stopping, joins, steps).stopped
     pending = joins.pending
     assert pending > 0
     queue.save(tmp_path / "run.atos", joins=joins, steps=steps)
     for where in ("cpu", device):
-        other, read = atos.Joins(5, device=where), atos.zeros(1, dtype=np.int64, device=where)
+        other, read = atos.Joins(5, dtype, device=where), atos.zeros(1, dtype=np.int64, device=where)
         again = atos.Queue.load(tmp_path / "run.atos", device=where, joins=other, steps=read)
         assert (other.pending, read[0]) == (pending, steps[0])
         while len(again):
@@ -359,8 +402,9 @@ def test_a_checkpoint_has_joins(device, tmp_path):
         atos.Queue.load(tmp_path / "run.atos", joins=atos.Joins(5, np.float64, device="cpu"), steps=read)
 
 
-def test_waiting(device):
-    joins = atos.Joins(5, device=device)
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float32])
+def test_waiting(device, dtype):
+    joins = atos.Joins(5, dtype, combine="min", device=device)
     handle = joins.open(3)
     several = joins.open(2, n=4)
     found = joins.waiting()

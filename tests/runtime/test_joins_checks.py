@@ -29,8 +29,8 @@ class Pair(NamedTuple):
 
 
 class TestDebug:
-    def check(self, device: atos.Device, body: Any, message: str, item: Any = 0) -> None:
-        joins, kept = atos.Joins(5, device=device), atos.zeros(1, dtype=np.int64, device=device)
+    def check(self, device: atos.Device, body: Any, message: str, item: Any = 0, dtype: Any = np.int64) -> None:
+        joins, kept = atos.Joins(5, dtype, device=device), atos.zeros(1, dtype=np.int64, device=device)
         queue = atos.Queue(10, device=device)
         queue.push(0)
         with pytest.raises(TaskError, match=message) as error:
@@ -54,11 +54,18 @@ class TestDebug:
 
         self.check(device, body, "is the handle of no open join")
 
-    def test_more_arrivals_than_were_waited_for(self, device):
+    @pytest.mark.parametrize("dtype", [np.int64, np.int32])
+    def test_more_arrivals_than_were_waited_for(self, device, dtype):
         def body(worker, v, joins, kept):
             worker.arrive_at(joins, worker.open(joins, 2), 1, 3)
 
-        self.check(device, body, "more arrive than it waits for")
+        self.check(device, body, "more arrive than it waits for", dtype=dtype)
+
+    def test_a_count_that_does_not_fit_beside_a_value(self, device):
+        def body(worker, v, joins, kept):
+            worker.open(joins, 2**31)
+
+        self.check(device, body, "a join with values of float32 waits for at most 2,147,483,647", dtype=np.float32)
 
     def test_a_handle_from_before_a_reset(self, device):
         joins, queue = atos.Joins(5, device=device), atos.Queue(10, device=device)

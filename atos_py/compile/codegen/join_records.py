@@ -5,7 +5,12 @@ lists that threads share, many lists, since on one of them threads would wait fo
 the pool. The head of a list has a tag that grows whenever a block is taken, so that a head that was read is not mistaken for a
 later one with the same block first.
 
-`subtract` stands for the arrival at a counter, and `thread_number` for the number of the calling thread (lower_joins.py).
+A value of 32 bits shares a word with the arrivals that are missing, so that an arrival is one atomic operation. The functions
+whose names end in `_in_word` take the place of others for such joins.
+
+`subtract` and `subtract_and_combine` stand for the arrival, `add_to_word` for an addition with release order, and
+`thread_number` for the number of the calling thread (lower_joins.py); `bits_of` and `value_of` for the 32 bits of a value, and
+back; `link_and_info`, `write_link_and_info` and `write_words` for accesses to several words of a record at once.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -45,19 +50,28 @@ from ...arrays.join_layout import (
 from ..atomics import accumulate, atomic_add, atomic_cas, atomic_load, atomic_max, atomic_min, atomic_store
 
 __all__ = [
+    "add_to_word",
     "arrive_at",
     "beginning",
+    "bits_of",
+    "change_word",
+    "change_word_of_float",
     "expect",
     "has_parent",
     "is_complete",
     "is_stale",
+    "link_and_info",
     "open_record",
     "peek",
     "push_at_end",
     "reserve",
     "subtract",
+    "subtract_and_combine",
     "take_value",
     "thread_number",
+    "value_of",
+    "write_link_and_info",
+    "write_words",
 ]
 
 _SUM, _MIN, _MAX = 1, 2, 3
@@ -66,6 +80,37 @@ _LOOKS = 4  # at lists, before new records are taken
 
 def subtract(array: Any, index: Any, n: Any) -> Any:
     """Stand for an arrival: 1 for the one that makes the counter zero, -1 if it is below zero now, otherwise 0."""
+
+
+def subtract_and_combine(joins: Any, i: Any, n: Any, code: Any, value: Any) -> Any:
+    """Stand for an arrival with a value of 32 bits, in one atomic operation, which returns what `subtract` does.
+
+    `code` says how the value is combined with the value of the join, or is 0 if there is none.
+    """
+
+
+def add_to_word(joins: Any, i: Any, change: Any) -> Any:
+    """Stand for an addition to the word MISSING, with release order, which returns the word before."""
+
+
+def link_and_info(joins: Any, i: Any) -> Any:
+    """Stand for the words LINK and INFO of a record."""
+
+
+def write_link_and_info(joins: Any, i: Any, link: Any, info: Any) -> Any:
+    """Stand for a write of the words LINK and INFO of a record."""
+
+
+def write_words(joins: Any, i: Any, missing: Any, following: Any, link: Any, info: Any) -> Any:
+    """Stand for a write of the words MISSING, NEXT, LINK and INFO of a record."""
+
+
+def bits_of(joins: Any, value: Any) -> Any:
+    """Stand for the bits of a value of 32 bits, as an int64 with its sign."""
+
+
+def value_of(joins: Any, bits: Any) -> Any:
+    """Stand for the value that the lower 32 bits are."""
 
 
 def thread_number(worker: Any) -> Any:
@@ -92,7 +137,7 @@ def beginning(task: Any) -> Any:
 def _take_block(joins, thread):
     """Return the first record of a free block, or -1 if there is none."""
     words = joins.records.words
-    is_short = len(joins.records) + BLOCK * joins.own.shape[0] > words.shape[0]  # as many threads may take a block now
+    is_short = len(joins.records) + BLOCK * joins.own.shape[1] > words.shape[0]  # as many threads may take a block now
     for k in range(LISTS if is_short else _LOOKS):
         first = _pop(joins, (thread + k) % LISTS)
         if first >= 0:
@@ -100,8 +145,8 @@ def _take_block(joins, thread):
     first = joins.records.take(BLOCK)
     if first >= 0:
         for i in range(first, first + BLOCK):
-            words[i, INFO] = joins.free[FIRST_GENERATION] << INFO_GENERATION
-            words[i, LINK] = i + 2 if i + 1 < first + BLOCK else 0
+            link = i + 2 if i + 1 < first + BLOCK else 0
+            write_link_and_info(joins, i, link, joins.free[FIRST_GENERATION] << INFO_GENERATION)
     return first
 
 
@@ -140,49 +185,46 @@ def _last_of_block(words, first):
 def reserve(worker, joins, n):
     """Whether the thread has `n` records of its own now."""
     own, thread = joins.own, thread_number(worker)
-    count = own[thread, COUNT]
+    count = own[COUNT, thread]
     while count < n:
         first = _take_block(joins, thread)
         if first < 0:
             return False
         words = joins.records.words
-        words[_last_of_block(words, first), LINK] = own[thread, HEAD]
+        words[_last_of_block(words, first), LINK] = own[HEAD, thread]
         count += BLOCK
-        own[thread, HEAD], own[thread, COUNT] = first + 1, count
+        own[HEAD, thread], own[COUNT, thread] = first + 1, count
     if n > BLOCK:
-        own[thread, RESERVED] = n
+        own[RESERVED, thread] = n
     return True
 
 
 def open_record(worker, joins, count, parent, code, negates, first_value):
     """Return the handle of a record of the thread's own, which waits from now on; -1 if there is none."""
-    own, thread, words = joins.own, thread_number(worker), joins.records.words
-    if own[thread, COUNT] == 0 and not reserve(worker, joins, 1):
+    own, thread = joins.own, thread_number(worker)
+    if own[COUNT, thread] == 0 and not reserve(worker, joins, 1):
         atomic_add(joins.free, UNDECLARED, 1)
         return -1
-    i = own[thread, HEAD] - 1
-    own[thread, HEAD] = words[i, LINK]
-    own[thread, COUNT] -= 1
-    generation = ((words[i, INFO] >> INFO_GENERATION) + 1) & GENERATIONS
-    words[i, MISSING], words[i, LINK] = count, parent
-    words[i, INFO] = generation << INFO_GENERATION | code << INFO_CODE | (NEGATES if negates else 0) | IS_OPEN
-    if code >= _MIN:
-        words[i, NEXT] = 0
-    joins.records.value[i] = first_value
+    i = own[HEAD, thread] - 1
+    link, info = link_and_info(joins, i)
+    own[HEAD, thread] = link
+    own[COUNT, thread] -= 1
+    generation = ((info >> INFO_GENERATION) + 1) & GENERATIONS
+    info = generation << INFO_GENERATION | code << INFO_CODE | (NEGATES if negates else 0) | IS_OPEN
+    write_words(joins, i, _begin(joins, i, count, first_value), 0, parent, info)
     return generation << HANDLE_GENERATION | code << HANDLE_CODE | i + 1
 
 
-def _close(worker, joins, i):
+def _close(worker, joins, i, info):
     """Give a record back to the thread, and a block to all if the thread has two, and what it has reserved without that one."""
     own, thread, words = joins.own, thread_number(worker), joins.records.words
-    words[i, INFO] &= ~(IS_OPEN | PUSHES | NEGATES)
-    words[i, LINK] = own[thread, HEAD]
-    count = own[thread, COUNT] + 1
-    if count < 2 * BLOCK or count - BLOCK < own[thread, RESERVED]:
-        own[thread, HEAD], own[thread, COUNT] = i + 1, count
+    write_link_and_info(joins, i, own[HEAD, thread], info & ~(IS_OPEN | PUSHES | NEGATES))
+    count = own[COUNT, thread] + 1
+    if count < 2 * BLOCK or count - BLOCK < own[RESERVED, thread]:
+        own[HEAD, thread], own[COUNT, thread] = i + 1, count
     else:
         last = _last_of_block(words, i)
-        own[thread, HEAD], own[thread, COUNT] = words[last, LINK], count - BLOCK
+        own[HEAD, thread], own[COUNT, thread] = words[last, LINK], count - BLOCK
         _give_block(joins, thread % LISTS, i)
 
 
@@ -195,29 +237,100 @@ def _combine(values, i, code, value):
         atomic_max(values, i, value)
 
 
+def _begin(joins, i, count, first_value):
+    """Return the word MISSING of a record that waits for so many arrivals; give it a first value."""
+    joins.records.value[i] = first_value
+    return count
+
+
+def _begin_in_word(joins, i, count, first_value):
+    return bits_of(joins, first_value) << 32 | count
+
+
+def _arrive(joins, i, n, code, value):
+    """Combine a value with that of a record, unless `code` is 0, and then subtract from the arrivals; see `subtract`."""
+    if code:
+        _combine(joins.records.value, i, code, value)
+    return subtract(joins.records.words, (i, MISSING), n)
+
+
+def _arrive_in_word(joins, i, n, code, value):
+    return subtract_and_combine(joins, i, n, code, value)
+
+
+def _value(joins, i):
+    """Return the value of a record."""
+    return joins.records.value[i]
+
+
+def _value_in_word(joins, i):
+    return value_of(joins, joins.records.words[i, MISSING] >> 32)
+
+
+def _missing(joins, i):
+    """Return how many arrivals a record lacks."""
+    return joins.records.words[i, MISSING]
+
+
+def _missing_in_word(joins, i):
+    return joins.records.words[i, MISSING] & 0xFFFF_FFFF
+
+
+def change_word(joins, i, n, code, value):
+    """Subtract from the arrivals of a join, and combine an integer of 32 bits with its value; return the word before."""
+    words = joins.records.words
+    if code <= _SUM:
+        return add_to_word(joins, i, (bits_of(joins, value) << 32 if code else 0) - n)
+    before = atomic_load(words, (i, MISSING))
+    while True:
+        old = value_of(joins, before >> 32)
+        new = min(old, value) if code == _MIN else max(old, value)
+        after = bits_of(joins, new) << 32 | (before - n) & 0xFFFF_FFFF
+        found = atomic_cas(words, (i, MISSING), before, after, memory_order="release")
+        if found == before:
+            return before
+        before = found
+
+
+def change_word_of_float(joins, i, n, code, value):
+    """As `change_word`, of a join whose value is a float."""
+    words = joins.records.words
+    before = atomic_load(words, (i, MISSING))
+    while True:
+        new = value_of(joins, before >> 32)
+        if code == _SUM:
+            new += value
+        elif (code == _MIN and value < new) or (code == _MAX and value > new):  # a NaN changes nothing
+            new = value
+        after = bits_of(joins, new) << 32 | (before - n) & 0xFFFF_FFFF
+        found = atomic_cas(words, (i, MISSING), before, after, memory_order="release")
+        if found == before:
+            return before
+        before = found
+
+
 def arrive_at(worker, joins, handle, value, has_value, n, root_code):
     """Arrive at a join, and at its parents as far as this is the last arrival.
 
     Return the index of a record, and 1, whose item is to be pushed; -1 if more have arrived than the join waited for; else 0.
     """
-    words, values = joins.records.words, joins.records.value
+    words = joins.records.words
     while handle > 0:
         i, code = (handle & INDEX) - 1, handle >> HANDLE_CODE & 3
-        if has_value:
-            _combine(values, i, code, value)
-            if code >= _MIN:
-                atomic_store(words, (i, NEXT), 1)
-        state = subtract(words, (i, MISSING), n)
+        if has_value and code >= _MIN:
+            atomic_store(words, (i, NEXT), 1)
+        parent, info = link_and_info(joins, i)  # on their way during the arrival
+        state = _arrive(joins, i, n, code if has_value else 0, value)
         if state != 1:
             return state
-        info, value, n = words[i, INFO], values[i], 1
+        value, n = _value(joins, i), 1
         has_value = code == _SUM or (code >= _MIN and words[i, NEXT] != 0)  # no minimum or maximum of nothing
         if info & PUSHES:
             return i + 1
-        handle = words[i, LINK]
+        handle = parent
         if info & NEGATES:
             value = -value
-        _close(worker, joins, i)
+        _close(worker, joins, i, info)
     if handle == 0 and has_value:
         _combine(joins.root, 0, root_code, value)
     return 0
@@ -235,8 +348,9 @@ def push_at_end(joins, handle, priority):
 def take_value(worker, joins, handle):
     """Return the value of a join that has pushed its item, and give its record back."""
     i = (handle & INDEX) - 1
-    value = joins.records.value[i]
-    _close(worker, joins, i)
+    value = _value(joins, i)
+    _, info = link_and_info(joins, i)
+    _close(worker, joins, i, info)
     return value
 
 
@@ -247,7 +361,7 @@ def expect(joins, handle, n):
 
 def peek(joins, handle):
     """Return what has arrived at a join so far, combined."""
-    return joins.root[0] if handle <= 0 else joins.records.value[(handle & INDEX) - 1]
+    return joins.root[0] if handle <= 0 else _value(joins, (handle & INDEX) - 1)
 
 
 def has_parent(joins, handle):
@@ -258,7 +372,7 @@ def has_parent(joins, handle):
 def is_complete(joins, handle):
     """Whether a join that is open has pushed its item."""
     i = (handle & INDEX) - 1
-    return joins.records.words[i, INFO] & PUSHES != 0 and joins.records.words[i, MISSING] == 0
+    return joins.records.words[i, INFO] & PUSHES != 0 and _missing(joins, i) == 0
 
 
 def is_stale(joins, handle):
@@ -272,17 +386,21 @@ def is_stale(joins, handle):
     return info & IS_OPEN == 0 or info >> INFO_GENERATION != handle >> HANDLE_GENERATION
 
 
-def _let_call(function: Any, result: types.Type) -> None:
-    """Let functions that are compiled for tasks call one of this module, which returns a value of type `result`."""
+def _let_call(function: Any, result: types.Type | None, in_word: Any = None) -> None:
+    """Let functions that are compiled for tasks call one of this module, which returns a value of type `result`.
+
+    Without one the result is a value of the joins. `in_word` takes the place of the function for values of 32 bits.
+    """
 
     @infer_global(function)
     class Call(AbstractTemplate):
         def generic(self, args: Any, kws: Any) -> Any:
-            return signature(result, *map(types.unliteral, args))
+            return signature(args[0].value if result is None else result, *map(types.unliteral, args))
 
     @lower_builtin(function, types.VarArg(types.Any))
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        return context.compile_internal(builder, function, sig, args)
+        chosen = in_word if in_word and sig.args[0].value.bitwidth == 32 else function
+        return context.compile_internal(builder, chosen, sig, args)
 
 
 _RESULTS: dict[types.Type, tuple[Any, ...]] = {
@@ -293,3 +411,7 @@ _RESULTS: dict[types.Type, tuple[Any, ...]] = {
 for _result, _functions in _RESULTS.items():
     for _function in _functions:
         _let_call(_function, _result)
+_let_call(_begin, types.int64, _begin_in_word)
+_let_call(_arrive, types.int64, _arrive_in_word)
+_let_call(_missing, types.int64, _missing_in_word)
+_let_call(_value, None, _value_in_word)

@@ -20,6 +20,7 @@ from .scoped_atomics import scope_of
 from .types import I64, TaskArray, on_cuda, refuse
 
 _OWN = ("scratch", "local")  # arrays of the worker and of the thread, which are no global memory
+_PLAIN = (*_OWN, "exclusive")  # arrays whose elements no other thread accesses at the same time
 _CONVERT = "convert it, as in int(x)"
 
 
@@ -180,7 +181,7 @@ def read_bits(context: Any, builder: ir.IRBuilder, access: str, pointer: ir.Valu
     if access == "readonly":
         value = builder.load(pointer)
         value.set_metadata("invariant.load", builder.module.add_metadata([]))
-    elif access in _OWN:
+    elif access in _PLAIN:
         value = builder.load(pointer)
     elif on_cuda(context):
         instruction, constraint, register = _relaxed("ld", access, bits)
@@ -197,7 +198,7 @@ def store(context: Any, builder: ir.IRBuilder, array_type: TaskArray, pointer: i
     """Store an element, as its access asks."""
     value = context.data_model_manager[array_type.dtype].as_data(builder, value)
     bits = bits_of(value.type)
-    if array_type.access in _OWN:
+    if array_type.access in _PLAIN:
         builder.store(value, pointer)
     elif on_cuda(context):
         instruction, constraint, register = _relaxed("st", array_type.access, bits)

@@ -13,7 +13,7 @@ from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, inf
 from numba.extending import lower_builtin
 from numba.np.numpy_support import as_dtype
 
-from ...arrays.join_layout import CODES, LINK, combine_of, identity
+from ...arrays.join_layout import CODES, LINK, MISSING, MOST_MISSING, combine_of, identity
 from . import join_records as records
 from .core_calls import call_core, cpu_field
 from .lower_arguments import store_item
@@ -21,7 +21,9 @@ from .lower_arrays import element
 from .lower_arrive import subtract
 from .lower_checks import cast, fail, in_checked_code
 from .lower_push import number_of_kind, push, push_item, type_how
-from .types import I64, POINTER, ItemLayout, JoinsType, PoolType, TaskArray, WorkerType, on_cuda, refuse
+from .memory_order import acquire
+from .scoped_atomics import release_add
+from .types import I32, I64, POINTER, ItemLayout, JoinsType, PoolType, TaskArray, WorkerType, on_cuda, refuse
 
 __all__ = ["type_arrive_at", "type_open", "type_take", "type_then"]
 
@@ -57,11 +59,6 @@ def _bound(word: str, pysig: inspect.Signature, args: Any, kws: Any) -> dict[str
 
 def _passed(kind: types.Type) -> types.Type:
     return kind if isinstance(kind, types.Omitted) else types.int64
-
-
-def _value_array(joins: Any) -> TaskArray:
-    found: TaskArray = joins.types[0].arrays["value"]
-    return found
 
 
 def _literal(kind: types.Type) -> Any:
@@ -123,7 +120,7 @@ def type_take(worker: WorkerType, args: Any, kws: Any) -> Any:
         refuse("worker.take takes (joins, j) by position")
     _check("worker.take", args[0], j=args[1])
     _refuse_nested("worker.take", worker)
-    return signature(_value_array(args[0]).value, args[0], types.int64, recvr=worker)
+    return signature(args[0].value, args[0], types.int64, recvr=worker)
 
 
 def _of_joins(name: str, names: tuple[str, ...], result: Callable[[Any], types.Type]) -> type[AbstractTemplate]:
@@ -144,7 +141,7 @@ def _of_joins(name: str, names: tuple[str, ...], result: Callable[[Any], types.T
 
 _METHODS = {
     "expect": _of_joins("expect", ("j", "n"), lambda joins: types.none),
-    "peek": _of_joins("peek", ("j",), lambda joins: _value_array(joins).value),
+    "peek": _of_joins("peek", ("j",), lambda joins: joins.value),
 }
 
 
@@ -170,7 +167,7 @@ def lower_thread_number(context: Any, builder: ir.IRBuilder, sig: Any, args: Any
     if not on_cuda(context):
         return builder.load(cpu_field(builder, args[0], "index"))
     index = call_core(builder, I64, "atos_index", [args[0]])
-    size, rank = (builder.zext(call_core(builder, ir.IntType(32), name, [args[0]]), I64) for name in ("atos_size", "atos_rank"))
+    size, rank = (builder.zext(call_core(builder, I32, name, [args[0]]), I64) for name in ("atos_size", "atos_rank"))
     return builder.add(builder.mul(index, size), rank)
 
 
@@ -184,6 +181,131 @@ class Subtract(AbstractTemplate):
 def lower_subtract(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     is_last, is_below = subtract(context, builder, element(context, builder, sig, args), args[2])
     return builder.select(is_last, I64(1), builder.select(is_below, I64(-1), I64(0)))
+
+
+@infer_global(records.subtract_and_combine)
+class SubtractAndCombine(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        joins, *_ = args
+        return signature(types.int64, joins, types.int64, types.int64, types.int64, joins.value)
+
+
+@lower_builtin(records.subtract_and_combine, JoinsType, types.int64, types.int64, types.int64, types.Number)
+def lower_subtract_and_combine(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    change = records.change_word if isinstance(sig.args[-1], types.Integer) else records.change_word_of_float
+    before = builder.trunc(context.compile_internal(builder, change, sig, args), I32)
+    n = builder.trunc(args[2], I32)
+    is_last = builder.icmp_signed("==", before, n)
+    with builder.if_then(is_last):
+        acquire(context, builder)
+    return builder.select(is_last, I64(1), builder.select(builder.icmp_signed("<", before, n), I64(-1), I64(0)))
+
+
+@infer_global(records.add_to_word)
+class AddToWord(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        return signature(types.int64, args[0], types.int64, types.int64)
+
+
+@lower_builtin(records.add_to_word, JoinsType, types.int64, types.int64)
+def lower_add_to_word(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    joins, i, change = args
+    pointer = _pointer_to(context, builder, sig.args[0], joins, "words", [i, I64(MISSING)])
+    pointer = builder.bitcast(pointer, I64.as_pointer())
+    if on_cuda(context):
+        return release_add(builder, builder.addrspacecast(pointer, I64.as_pointer(1)), change)
+    builder.fence("release")
+    return builder.atomic_rmw("add", pointer, change, "monotonic")
+
+
+def _two_words(builder: ir.IRBuilder, code: str, constraints: str, pointer: ir.Value, *values: ir.Value) -> ir.Value:
+    """Access two words beside each other in the memory of a GPU."""
+    result = ir.LiteralStructType([I64, I64]) if not values else ir.VoidType()
+    function = ir.FunctionType(result, [I64, *[I64] * len(values)])
+    asm = ir.InlineAsm(function, code, f"{constraints},~{{memory}}", side_effect=True)
+    address = builder.addrspacecast(pointer, I64.as_pointer(1))
+    return builder.call(asm, [builder.ptrtoint(address, I64), *values])
+
+
+def _store_words(context: Any, builder: ir.IRBuilder, joins_type: Any, joins: ir.Value, i: ir.Value, *words: Any) -> None:
+    """Store the words of a record from number 4 - len(words) on, two at a time on a GPU."""
+    first = 4 - len(words)
+    pointer = _pointer_to(context, builder, joins_type, joins, "words", [i, I64(first)])
+    pointer = builder.bitcast(pointer, I64.as_pointer())
+    for k in range(0, len(words), 2):
+        place, pair = builder.gep(pointer, [I64(k)]), words[k : k + 2]
+        if on_cuda(context):
+            _two_words(builder, "st.relaxed.gpu.global.v2.b64 [$0], {$1, $2};", "l,l,l", place, *pair)
+        else:
+            for step, word in enumerate(pair):
+                builder.store_atomic(word, builder.gep(place, [I64(step)]), "monotonic", 8)
+
+
+@infer_global(records.link_and_info)
+class LinkAndInfo(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        return signature(types.UniTuple(types.int64, 2), args[0], types.int64)
+
+
+@lower_builtin(records.link_and_info, JoinsType, types.int64)
+def lower_link_and_info(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    joins, i = args
+    pointer = _pointer_to(context, builder, sig.args[0], joins, "words", [i, I64(LINK)])
+    pointer = builder.bitcast(pointer, I64.as_pointer())
+    if on_cuda(context):
+        found = _two_words(builder, "ld.relaxed.gpu.global.v2.b64 {$0, $1}, [$2];", "=l,=l,l", pointer)
+        words = [builder.extract_value(found, k) for k in range(2)]
+    else:
+        words = [builder.load_atomic(builder.gep(pointer, [I64(k)]), "monotonic", 8) for k in range(2)]
+    return context.make_tuple(builder, sig.return_type, words)
+
+
+@infer_global(records.write_link_and_info)
+class WriteLinkAndInfo(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        return signature(types.none, args[0], *[types.int64] * 3)
+
+
+@lower_builtin(records.write_link_and_info, JoinsType, *[types.int64] * 3)
+def lower_write_link_and_info(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    _store_words(context, builder, sig.args[0], *args)
+    return context.get_dummy_value()
+
+
+@infer_global(records.write_words)
+class WriteWords(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        return signature(types.none, args[0], *[types.int64] * 5)
+
+
+@lower_builtin(records.write_words, JoinsType, *[types.int64] * 5)
+def lower_write_words(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    _store_words(context, builder, sig.args[0], *args)
+    return context.get_dummy_value()
+
+
+@infer_global(records.bits_of)
+class BitsOf(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        joins, _ = args
+        return signature(types.int64, joins, joins.value)
+
+
+@lower_builtin(records.bits_of, JoinsType, types.Number)
+def lower_bits_of(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    return builder.sext(builder.bitcast(args[1], I32), I64)
+
+
+@infer_global(records.value_of)
+class ValueOf(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        joins, _ = args
+        return signature(joins.value, joins, types.int64)
+
+
+@lower_builtin(records.value_of, JoinsType, types.int64)
+def lower_value_of(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    return builder.bitcast(builder.trunc(args[1], I32), context.get_value_type(sig.return_type))
 
 
 def _check_open(context: Any, builder: ir.IRBuilder, joins_type: Any, joins: ir.Value, handle: ir.Value) -> None:
@@ -207,13 +329,16 @@ def lower_open(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
         parent = I64(0)
     else:
         _check_open(context, builder, joins_type, joins, parent)
+    value_type = joins_type.value
     if in_checked_code():
+        most = MOST_MISSING[value_type.bitwidth == 32]
         with builder.if_then(builder.icmp_signed("<", count, I64(1)), likely=False):
             fail(builder, "join", "a join waits for at least 1 arrival", count)
+        with builder.if_then(builder.icmp_signed(">", count, I64(most)), likely=False):
+            fail(builder, "join", f"a join with values of {value_type} waits for at most {most:,} arrivals", count)
     negates = cgutils.false_bit
     if not isinstance(negate_type, types.Omitted):
         negates = context.cast(builder, negate, negate_type, types.boolean)
-    value_type = _value_array(joins_type).dtype
     first = context.get_constant(value_type, identity(np.dtype(as_dtype(value_type)), combine))
     kinds = worker_type, joins_type, types.int64, types.int64, types.int64, types.boolean, value_type
     given = [worker, joins, count, parent, I64(CODES[combine]), negates, first]
@@ -256,7 +381,7 @@ def _pointer_to(
 def lower_arrive_at(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     (worker_type, joins_type, _, value_type, n_type), (worker, joins, handle, value, n) = sig.args, args
     _check_open(context, builder, joins_type, joins, handle)
-    wanted = _value_array(joins_type).dtype
+    wanted = joins_type.value
     has_value = not isinstance(value_type, (types.NoneType, types.Omitted))
     if has_value and value_type != types.boolean:
         value = cast(context, builder, value, value_type, wanted)

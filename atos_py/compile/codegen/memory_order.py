@@ -17,7 +17,7 @@ from ..atomics import fence
 from .core_calls import call_core
 from .types import on_cuda, refuse
 
-__all__ = ["ORDERS", "acquire_after", "check_order", "pysig_of", "release_before"]
+__all__ = ["ORDERS", "acquire", "acquire_after", "check_order", "pysig_of", "release_before"]
 
 ORDERS = ("relaxed", "acquire", "release", "acq_rel")
 
@@ -55,6 +55,11 @@ def acquire_after(context: Any, builder: ir.IRBuilder, order: types.Type) -> Non
     """Order what this thread reads later after an operation that has been lowered, if its order acquires."""
     if _value_of(order) in ("acquire", "acq_rel"):
         _fence(context, builder, "acquire")
+
+
+def acquire(context: Any, builder: ir.IRBuilder) -> None:
+    """Order what this thread reads later after an operation that has been lowered."""
+    _fence(context, builder, "acquire")
 
 
 def _fence(context: Any, builder: ir.IRBuilder, order: str) -> None:

@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from .types import I64
 
-__all__ = ["compare_and_swap", "read_modify_write", "reduce_by_add", "scope_of"]
+__all__ = ["compare_and_swap", "read_modify_write", "reduce_by_add", "release_add", "scope_of"]
 
 # What PTX calls the operations of LLVM's `atomicrmw`, and the kind of number that they work on.
 _OPERATIONS = {
@@ -47,6 +47,14 @@ def read_modify_write(builder: ir.IRBuilder, access: str, operation: str, pointe
         return builder.atomic_rmw(operation, pointer, value, "monotonic")
     name, kind = _OPERATIONS[operation]
     return _asm(builder, f"atom.relaxed.sys.global.{name}.{kind}{value.type.width} $0, [$1], $2;", pointer, value)
+
+
+def release_add(builder: ir.IRBuilder, pointer: ir.Value, value: ir.Value) -> ir.Value:
+    """Add an integer on one GPU, with release order; return what was there before.
+
+    A fence before a relaxed addition would order as much, but empties the L1 cache too.
+    """
+    return _asm(builder, f"atom.release.gpu.global.add.u{value.type.width} $0, [$1], $2;", pointer, value)
 
 
 def reduce_by_add(builder: ir.IRBuilder, access: str, kind: str, pointer: ir.Value, value: ir.Value) -> None:

@@ -55,8 +55,8 @@ def in_task(stored: types.Type) -> types.Type:
 class TaskArray(types.Type):
     """An array in a task.
 
-    `access` is 'shared' (other workers write it), 'system' (also those of other GPUs), 'readonly', 'scratch' (the worker's own)
-    or 'local'.
+    `access` is 'shared' (other workers write it), 'system' (also those of other GPUs), 'readonly', 'exclusive' (no other thread
+    uses the elements that a thread uses), 'scratch' (the worker's own) or 'local'.
 
     If it is `checked`, its indices and what is stored in it are, and it knows its number among the arguments' arrays. Of one
     that is `mirrored` each device has a copy: a load is from that of the device, a store to all. One over several hosts has a
@@ -197,6 +197,11 @@ class PoolType(types.Type):
 class JoinsType(types.NamedTuple):
     """Joins: a named tuple of their parts, of a type of its own, since on CUDA types of Numba get no methods from others."""
 
+    @property
+    def value(self) -> types.Type:
+        """The type of the values."""
+        return self.types[-1].dtype  # of the root
+
 
 class TaskType(types.Dummy):
     """A task of the program, which `worker.push` takes as the kind of an item."""
@@ -313,7 +318,10 @@ def numba_type(kind: Kind, checked: bool = False, peers: bool = False) -> types.
         return in_task(from_dtype(kind.dtype))
     if isinstance(kind, TupleKind):
         members = tuple(numba_type(member, checked, peers) for member in kind.kinds)
-        return JoinsType(members, kind.cls) if isinstance(kind, JoinsKind) else types.BaseTuple.from_types(members, kind.cls)
+        if not isinstance(kind, JoinsKind):
+            return types.BaseTuple.from_types(members, kind.cls)
+        records, own, *others = members
+        return JoinsType((records, TaskArray(own.dtype, own.ndim, "exclusive", checked), *others), kind.cls)
     if isinstance(kind, QueueKind):
         return ReceiverType(item_type(kind.dtype), checked)
     if isinstance(kind, PoolKind):
