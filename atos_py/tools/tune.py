@@ -84,8 +84,8 @@ def tune(
         Seconds that the search may take; a run that has begun is waited for. At least one setting is run.
     space : mapping, optional
         Values of each option; by default those of `worker` ("thread", "warp", "cta"), `fetch_size`, `num_threads`,
-        `num_blocks`, `persistent` and `barrier` that make sense on the device. Other options of `run` may be among them. A
-        value of None leaves an option out.
+        `num_blocks`, `persistent` and `barrier` that make sense on the device, and both orders of the queue, if `run` names a
+        parameter `take`. Other options of `run` may be among them. A value of None leaves an option out.
     progress : callable, optional
         ``progress(steps, description, total)`` wraps the steps of a round:
         ``lambda steps, description, total: tqdm(steps, description, total)``.
@@ -121,7 +121,9 @@ def tune(
     if not callable(progress):
         raise UnsupportedTypeError(f"progress must be a function of steps, description and total (got {progress!r:.80})")
     options = {}
-    for name, values in (choose_space(on) if space is None else space).items():
+    if space is None:
+        space = {**choose_space(on), **({"take": ("oldest", "newest")} if "take" in list_parameters(run) else {})}
+    for name, values in space.items():
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise UnsupportedTypeError(f"space must map {name!r} to a sequence of values to try, such as [{values!r:.80}]")
         options[name] = [value.item() if isinstance(value, np.generic) else value for value in values]

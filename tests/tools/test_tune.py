@@ -136,6 +136,28 @@ class TestSearch:
         assert tuning.best == {}
         assert tuning.table[0]["blocks"] is None
 
+    def test_both_orders_of_a_queue_are_tried_by_who_names_them(self, device):
+        """A tree is worked off in either order; with "newest" no launch has barriers, so such settings are skipped."""
+
+        @atos.task
+        def split(worker, depth):
+            if worker.rank == 0 and depth:
+                worker.push(depth - 1)
+                worker.push(depth - 1)
+
+        def run(take="oldest", worker="cta", **options):
+            queue = atos.Queue(1000, take=take, device=device)
+            queue.push(6)
+            stats = queue.launch(split, worker=worker, **options)
+            assert stats.tasks_run == 2**7 - 1
+            return stats
+
+        tuning = atos.tune(run, budget=3, device=device)
+        assert {"oldest", "newest"} <= {row.get("take") for row in tuning.table}
+        assert all(row["skipped"] for row in tuning.table if row.get("take") == "newest" and row.get("barrier"))
+        without = atos.tune(lambda **options: run(**options), budget=0.5, device=device)
+        assert not any("take" in row for row in without.table)
+
     def test_results_with_stats_count_too(self, graph):
         tuning = atos.tune(lambda **o: atos.bfs(graph, 0, **o), space={"fetch_size": [8, 32]}, graph=graph)
         assert {row["fetched"] for row in tuning.table} == {8, 32}
