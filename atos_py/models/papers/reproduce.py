@@ -1,7 +1,8 @@
 """The measures of Chen et al. 2022 on this machine: tables 1 and 4, figures 1 to 4, and the effect of permuted vertex ids.
 
-Every run is verified. Tables are written as CSV and Markdown, figures as CSV and, where matplotlib is installed, PNG: tables
-after each part and figures after each graph, so that what is cut short is not lost.
+Every run is verified. The variants of an algorithm are run in turns, and the claims of `claims_atos` are tested on these runs.
+Tables are written as CSV and Markdown, figures as CSV and, where matplotlib is installed, PNG: tables after each part and
+figures after each graph, so that what is cut short is not lost.
 
 PageRank is measured twice. By default it goes over all vertices, launch after launch, by sweeping or gathering, and its tasks
 are mostly blocks of them: that is what run times are about. Where tasks are counted (Table 4, Figures 1 to 3) they have to be
@@ -12,38 +13,32 @@ below one per cent.
 from __future__ import annotations
 
 import contextlib
-import statistics
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...algorithms.bfs import bfs
 from ...algorithms.registry import Algorithm, find_algorithms
 from ...compile.best_links import only_best
 from ...compile.host_kernels import num_threads
 from ...core.devices import Device
-from ...errors import FileWriteError, InvalidArgumentError, LaunchConfigError
-from ...graph import generate
+from ...errors import InvalidArgumentError, LaunchConfigError
 from ...graph.graph import Graph
 from ...runtime.stats import LaunchStats, find_stats
 from ...support.validation import check_int
 from ...tools.tables import COUNTED, Measured, count_least_tasks, write_tables, write_throughput
 from ...tools.workloads import bind_algorithm
+from .claim_report import Reproduction, judge_all, write_report
+from .claims import Finding, names_of_runs
+from .claims_atos import CLAIMS
+from .subjects import choose_source, make_directory
+from .turns import DEFAULTS, GraphFacts, Options, Progress, Samples, middle_of, numbers_of, run_in_turns
 
-__all__ = [
-    "VARIANTS",
-    "Progress",
-    "choose_source",
-    "list_runs",
-    "make_default_graphs",
-    "make_directory",
-    "permute_vertices",
-    "reproduce",
-]
+__all__ = ["VARIANTS", "list_runs", "permute_vertices", "reproduce"]
 
-Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
+_PERMUTED = "coloring permuted"  # the name of coloring with vertex ids in random order
 
 # The variants of the paper, all of them through launch options alone.
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -81,25 +76,10 @@ class _Subject(NamedTuple):
         return find_stats(result)
 
 
-def choose_source(graph: Graph, host: Graph) -> int:
-    """Return the vertex of largest degree, unless another of a few reaches more: on a road network it may lie on an island."""
-    others = np.random.default_rng(0).integers(graph.num_vertices, size=4)
-    candidates = [int(np.argmax(host.degrees())), *others.tolist()]
-    reached = [bfs(graph, source).num_reached for source in candidates]
-    return candidates[int(np.argmax(reached))]
-
-
 def list_runs() -> dict[str, tuple[Algorithm, dict[str, Any]]]:
     """Return the runs that the registry has for the paper: an algorithm and options of its own, by name in the tables."""
     algorithms = find_algorithms().values()
     return {name: (each, dict(options)) for each in algorithms for name, options in each.paper.items()}
-
-
-def make_default_graphs(device: Device) -> Iterator[tuple[str, Graph]]:
-    """Generate a scale-free and a road-like graph, as large as suits the device."""
-    scale, side = (22, 4900) if device.kind == "cuda" else (14, 300)
-    yield f"rmat{scale}", generate.rmat(scale, device=device)
-    yield f"road{side}", generate.road(side, device=device)
 
 
 def permute_vertices(graph: Graph, seed: int = 0) -> Graph:
@@ -111,14 +91,8 @@ def permute_vertices(graph: Graph, seed: int = 0) -> Graph:
 
 
 @only_best()
-def reproduce(
-    out: Path,
-    graphs: Iterable[tuple[str, Graph]],
-    *,
-    repeat: int = 5,
-    progress: Progress = lambda steps, _description, _total: steps,
-) -> list[Path]:
-    """Measure everything and write it to a directory.
+def reproduce(out: Path, graphs: Iterable[tuple[str, Graph]], options: Options = DEFAULTS) -> Reproduction:
+    """Measure everything, test the claims, and write it to a directory.
 
     Parameters
     ----------
@@ -126,62 +100,101 @@ def reproduce(
         The directory; made if need be.
     graphs : iterable of (name, Graph)
         Taken one at a time, so that they need not be in memory together.
-    repeat : int
-        Counted runs of each setting, after one that warms up; medians are written.
-    progress : callable
-        ``progress(steps, description, total)`` wraps the steps of a part, such as `tqdm.tqdm`.
+    options : Options
+        Counted runs of each setting, progress, and whether what claims do not need is left out.
 
     Returns
     -------
-    list of Path
-        The files written.
+    Reproduction
+        The files written, and the verdicts.
     """
-    repeat = check_int("repeat", repeat, 1, 10**6)
+    repeat = check_int("repeat", options.repeat, 1, 10**6)
     make_directory(out)
-    measured, files = Measured([], [], [], []), []
+    measured, samples = Measured([], [], [], []), list[Samples]()
+    files: list[Path] = []
+    findings: list[Finding] = []
     for name, graph in graphs:
         subject = _Subject.of(name, graph)
-        for part in (_measure_variants, _measure_settings, _measure_permuted):
-            part(measured, subject, repeat, progress)
-            files = [*write_tables(out, measured), *write_throughput(out, measured)]
+        results = _measure_variants(measured, subject, repeat, options)
+        samples.append(Samples(GraphFacts.of(name, graph), _numbers(subject, results), {}))
+        findings = judge_all(CLAIMS, graph.device.kind, samples)
+        report = write_report(out, "atos", "The claims of Atos, tested", options.command, graph.device, samples, findings)
+        if options.quick:
+            files = report
+            continue
+        for part in (_trace_variants, _measure_settings):
+            files = [*report, *write_tables(out, measured), *write_throughput(out, measured)]
+            part(measured, subject, options.progress)
+        files = [*report, *write_tables(out, measured), *write_throughput(out, measured)]
         with contextlib.suppress(ImportError):  # the tables do not need matplotlib
             from ...tools.figures import draw_figures
 
             files += draw_figures(out, measured)
-    return files
+    return Reproduction(files, findings)
 
 
-def make_directory(out: Path) -> None:
-    """Make the directory of the files, if it is not there."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:  # ValueError: a null byte
-        raise FileWriteError(f"cannot make directory {str(out)!r}: {getattr(error, 'strerror', None) or error}") from error
+def _measure_variants(
+    measured: Measured, subject: _Subject, repeat: int, options: Options
+) -> dict[tuple[str, str], list[LaunchStats]]:
+    """Run the variants of each algorithm in turns, those of coloring also with permuted vertex ids; return the runs."""
+    shuffled = _Subject.of(subject.name, permute_vertices(subject.graph))
+    on = {algorithm: (algorithm, subject) for algorithm in list_runs()} | {_PERMUTED: ("coloring", shuffled)}
+    chosen = names_of_runs(CLAIMS, subject.graph.device.kind) if options.quick else None
+    families: dict[str, dict[str, Callable[[], LaunchStats]]] = {}
+    for name, (algorithm, graph) in on.items():
+        for variant, setting in VARIANTS.items():
+            run = f"{name}/{variant}"
+            if chosen is None or run in chosen:
+                families.setdefault(algorithm, {})[run] = functools.partial(graph.run, algorithm, **setting)
+    in_turns = run_in_turns(families, repeat, options.progress, subject.name)
+    results = {(name, variant): runs for (_, run), runs in in_turns.items() for name, variant in [run.split("/")]}
+    for (name, variant), runs in results.items():
+        if name != _PERMUTED:
+            measured.runs.append(_describe(subject, name, variant, runs))
+    if not options.quick:
+        measured.permutation.extend(_compare_permuted(measured, subject, results))
+    return results
 
 
-def _measure_variants(measured: Measured, subject: _Subject, repeat: int, progress: Progress) -> None:
-    settings = [(a, v) for a in list_runs() for v in VARIANTS]
-    isolated = int(np.count_nonzero(subject.host.degrees() == 0))
-    for algorithm, variant in progress(settings, f"{subject.name}: variants", len(settings)):
-        stats = _run_median(subject, algorithm, repeat, **VARIANTS[variant])
-        where = {"algorithm": algorithm, "graph": subject.name, "variant": variant}
-        measured.runs.append(
-            {
-                **where,
-                "milliseconds": stats.milliseconds,
-                "tasks_run": stats.tasks_run,
-                "rounds": stats.rounds,
-                "device": stats.device,
-                "vertices": subject.graph.num_vertices,
-                "isolated": isolated,
-            }
-        )
-        if algorithm in COUNTED:
-            sampled = subject.run(algorithm, trace=max(stats.milliseconds * 1e3 / 400, 1), **VARIANTS[variant])
-            measured.traces.append({**where, "trace": sampled.trace})
+def _describe(subject: _Subject, algorithm: str, variant: str, runs: list[LaunchStats]) -> dict[str, Any]:
+    stats = middle_of(runs)
+    low, high = np.percentile([each.milliseconds for each in runs], (25, 75))
+    return {
+        "algorithm": algorithm,
+        "graph": subject.name,
+        "variant": variant,
+        "milliseconds": stats.milliseconds,
+        "milliseconds_low": float(low),
+        "milliseconds_high": float(high),
+        "tasks_run": stats.tasks_run,
+        "rounds": stats.rounds,
+        "device": stats.device,
+        "vertices": subject.graph.num_vertices,
+        "isolated": int(np.count_nonzero(subject.host.degrees() == 0)),
+    }
 
 
-def _measure_settings(measured: Measured, subject: _Subject, _repeat: int, progress: Progress) -> None:
+def _numbers(subject: _Subject, results: dict[tuple[str, str], list[LaunchStats]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the numbers that claims compare; of a coloring also its tasks over those of a run without clashes."""
+    least = count_least_tasks(_describe(subject, "", "", next(iter(results.values()))))
+    return {
+        f"{name}/{variant}": [
+            numbers_of(stats) | ({"workload": stats.tasks_run / least} if name in ("coloring", _PERMUTED) else {})
+            for stats in runs
+        ]
+        for (name, variant), runs in results.items()
+    }
+
+
+def _trace_variants(measured: Measured, subject: _Subject, progress: Progress) -> None:
+    settings = [(algorithm, variant) for algorithm in list_runs() if algorithm in COUNTED for variant in VARIANTS]
+    for algorithm, variant in progress(settings, f"{subject.name}: traces", len(settings)):
+        took = measured.run(algorithm, subject.name, variant)["milliseconds"]
+        sampled = subject.run(algorithm, trace=max(took * 1e3 / 400, 1), **VARIANTS[variant])
+        measured.traces.append({"algorithm": algorithm, "graph": subject.name, "variant": variant, "trace": sampled.trace})
+
+
+def _measure_settings(measured: Measured, subject: _Subject, progress: Progress) -> None:
     rows = _list_heatmap_rows(subject.graph.device)
     cells = [(a, w, f) for a in ("BFS", "PageRank") for w in rows for f in HEATMAP_FETCHES]
     for algorithm, row, fetch in progress(cells, f"{subject.name}: workers x fetch size", len(cells)):
@@ -189,28 +202,20 @@ def _measure_settings(measured: Measured, subject: _Subject, _repeat: int, progr
         measured.heat.append({**where, "milliseconds": _time_cell(subject, algorithm, rows[row], fetch)})
 
 
-def _measure_permuted(measured: Measured, subject: _Subject, repeat: int, progress: Progress) -> None:
-    shuffled = _Subject.of(subject.name, permute_vertices(subject.graph))
-    for variant in progress(list(VARIANTS), f"{subject.name}: permuted ids", len(VARIANTS)):
-        before = measured.run("coloring", subject.name, variant)
-        after = _run_median(shuffled, "coloring", repeat, **VARIANTS[variant])
-        measured.permutation.append(
-            {
-                "graph": subject.name,
-                "variant": variant,
-                "ms": before["milliseconds"],
-                "ms_permuted": after.milliseconds,
-                "workload": before["tasks_run"] / count_least_tasks(before),
-                "workload_permuted": after.tasks_run / count_least_tasks(before),
-            }
-        )
-
-
-def _run_median(subject: _Subject, algorithm: str, repeat: int, **options: Any) -> LaunchStats:
-    subject.run(algorithm, **options)
-    results = [subject.run(algorithm, **options) for _ in range(repeat)]
-    middle = statistics.median_low([stats.milliseconds for stats in results])
-    return next(stats for stats in results if stats.milliseconds == middle)
+def _compare_permuted(
+    measured: Measured, subject: _Subject, results: dict[tuple[str, str], list[LaunchStats]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the table of colorings with ids as they are, and permuted."""
+    for variant in VARIANTS:
+        before, after = measured.run("coloring", subject.name, variant), middle_of(results[_PERMUTED, variant])
+        yield {
+            "graph": subject.name,
+            "variant": variant,
+            "ms": before["milliseconds"],
+            "ms_permuted": after.milliseconds,
+            "workload": before["tasks_run"] / count_least_tasks(before),
+            "workload_permuted": after.tasks_run / count_least_tasks(before),
+        }
 
 
 def _list_heatmap_rows(device: Device) -> dict[str, dict[str, Any]]:
@@ -226,6 +231,7 @@ def _list_heatmap_rows(device: Device) -> dict[str, dict[str, Any]]:
 def _time_cell(subject: _Subject, algorithm: str, options: dict[str, Any], fetch: int) -> float:
     """Time one cell of the heat map. NaN where it cannot run."""
     try:
-        return _run_median(subject, algorithm, 2, fetch_size=fetch, **options).milliseconds
+        subject.run(algorithm, fetch_size=fetch, **options)
+        return min(subject.run(algorithm, fetch_size=fetch, **options).milliseconds for _ in range(2))
     except LaunchConfigError:
         return float("nan")

@@ -1,21 +1,18 @@
-"""The measures of the thesis on Onyx (L. Vaz, 2021) on this machine: tables 7.2 and 7.4, figures 7.1 to 7.4, and memory.
+"""The measures of the thesis on Onyx (L. Vaz, 2021) on this machine: tables 7.2 and 7.4, figures 7.1 to 7.4.
 
 Five algorithms run for a fixed number of iterations with made-up data, as in the thesis, in four modes: with and without
-feature-aware mapping (FA, NFA), and driven by changes or not (CD, NCD). Table 7.4 has FA/CD beside a reference in SciPy. For
-figures 7.1 and 7.2, atomic transactions and the efficiency of loads, Nsight Compute counts them where it is installed; and they
-are counted from the mapping, by the sectors of memory that each warp touches at once.
+feature-aware mapping (FA, NFA), and driven by changes or not (CD, NCD). The modes of an algorithm are run in turns, and the
+claims of `claims_onyx` are tested on these runs. Table 7.4 has FA/CD beside a reference in SciPy. For figures 7.1 and 7.2,
+atomic transactions and the efficiency of loads, Nsight Compute counts on a GPU; what it refuses to count is not decided.
 """
 
 from __future__ import annotations
 
-import csv
 import functools
 import importlib.util
-import math
-import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,31 +21,25 @@ import numpy as np
 from ...arrays.array import asarray, zeros
 from ...compile.atomics import atomic_add
 from ...compile.best_links import only_best
-from ...errors import DeviceError, FileWriteError
+from ...errors import DeviceError, InvalidArgumentError, VerificationError
 from ...graph.graph import Graph
 from ...support.validation import check_int
-from ..learning.feature_gather import team_size
-from ..learning.features import Maps, together
+from ...tools.tables import write_csv
+from ..learning.features import Maps
+from .claim_report import Reproduction, judge_all, write_report
+from .claims import Finding, names_of_runs
+from .claims_onyx import CLAIMS
 from .nsight_compute import command_of_profiler, count
-from .onyx_algorithms import (
-    ITERATIONS,
-    MODES,
-    Beliefs,
-    Inputs,
-    K,
-    algorithms_on,
-    beliefs_on,
-    believe,
-    features_of,
-    inputs_of,
-    total_of,
-)
+from .onyx_algorithms import ITERATIONS, MODES, Beliefs, Inputs, Measured, algorithms_on, features_of, inputs_of
+from .onyx_folds import FOLDS, edge_maps, vertex_maps
 from .onyx_references import Reference, references_on
+from .subjects import make_directory
+from .turns import DEFAULTS, GraphFacts, Options, Progress, Samples, run_in_turns
 
 __all__ = ["profiled_run", "reproduce_onyx"]
 
-Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
-_MOST_COUNTED = 1 << 20  # edges whose sectors are counted
+Row = dict[str, Any]
+_COUNTED = "BP"  # whose functions of edges add by atomics in all modes
 _MOST_OF_REFERENCE = 1 << 25  # edges of a graph on which the reference runs, which keeps several numbers of each in memory
 _FEATURES = (1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -58,69 +49,126 @@ def add_feature(f, u, v, edge, d):  # type: ignore[no-untyped-def]
     atomic_add(d.total, (v, f), d.prior[u, f])
 
 
-def _features_of_edges(graph: Graph, k: int, feature_aware: bool) -> float:
+@only_best()
+def reproduce_onyx(out: Path, graphs: Iterable[tuple[str, Graph]], options: Options = DEFAULTS) -> Reproduction:
+    """Measure everything, test the claims, and write it to a directory."""
+    repeat = check_int("repeat", options.repeat, 1, 10**6)
+    make_directory(out)
+    rows: dict[str, list[Row]] = {"table-7.2": [], "figure-7.3": [], "figure-7.4": [], "table-7.4": [], "figures-7.1-7.2": []}
+    measured: list[Samples] = []
+    files: list[Path] = []
+    findings: list[Finding] = []
+    for name, graph in graphs:
+        if not graph.num_vertices:
+            raise InvalidArgumentError(f"graph {name!r} has no vertices: give one with some")
+        inputs, kind = inputs_of(graph), graph.device.kind
+        references = _references(graph, inputs)
+        chosen = names_of_runs(CLAIMS, kind) if options.quick else None
+        families = _families(graph, inputs, references)
+        if chosen is not None:
+            families = {family: {run: call for run, call in runs.items() if run in chosen} for family, runs in families.items()}
+        results = {run: turns for (_, run), turns in run_in_turns(families, repeat, options.progress, name).items()}
+        refusals: dict[str, str] = {}
+        if kind == "cuda":
+            results |= _count_in_turns(graph, repeat, options.progress, name, refusals)
+        measured.append(Samples(GraphFacts.of(name, graph), results, refusals))
+        findings = judge_all(CLAIMS, kind, measured)
+        title = "The claims of Onyx, tested"
+        files = write_report(out, "onyx", title, options.command, graph.device, measured, findings)
+        if not options.quick:
+            _tabulate(rows, name, results)
+            if references:
+                rows["table-7.4"] += _table_of_systems(name, graph, inputs, references, results)
+            files += [write_csv(out / f"{table}.csv", lines) for table, lines in rows.items() if lines]
+    return Reproduction(files, findings)
+
+
+def _families(graph: Graph, inputs: Inputs, references: dict[str, Reference]) -> dict[str, dict[str, Callable[[], Row]]]:
+    """Return the runs by name, in families that are run in turns."""
+    families: dict[str, dict[str, Callable[[], Row]]] = {}
+    for algorithm, run in algorithms_on(graph, inputs).items():
+        calls = {f"{algorithm} {mode}": functools.partial(_run_mode, run, mode, references.get(algorithm)) for mode in MODES}
+        families[algorithm] = dict(calls)
+    for k in _FEATURES:
+        aware = {"NFA": False, "FA": True}
+        families[f"k={k}"] = {f"edges k={k} {mode}": functools.partial(_run_edges, graph, k, aware[mode]) for mode in aware}
+    for what, maps in (("LP vertices", vertex_maps), ("BP edges", edge_maps)):
+        families[what] = {f"{what} {fold}": functools.partial(_run_fold, maps, graph, fold) for fold in FOLDS}
+    return families
+
+
+def _run_mode(run: Callable[..., Measured], mode: str, reference: Reference | None) -> Row:
+    """Run an algorithm in a mode; its result has to be nearer to one that no longer changes than the beginning is."""
+    measured = run(*MODES[mode])
+    if reference is not None:
+        found = reference.residual(np.asarray(measured.result).astype(np.float64))
+        if not found < reference.residual(reference.start):
+            raise VerificationError(f"the result in the mode {mode} changes by {found}, as much as the beginning")
+    return {"milliseconds": measured.milliseconds, "edge_operations": measured.edge_operations}
+
+
+def _run_edges(graph: Graph, k: int, feature_aware: bool) -> Row:
+    """Add up features over edges, and prove the sums."""
     n, device = graph.num_vertices, graph.device
-    features = asarray(features_of(graph, k), device=device)
-    data = Beliefs(features, 0, 0, zeros((n, k), device=device), 0)
+    features = features_of(graph, k)
+    data = Beliefs(asarray(features, device=device), 0, 0, zeros((n, k), device=device), 0)
     maps = Maps(graph, k, data, feature_aware=feature_aware)
     maps.edge_map(add_feature)
-    return maps.runs[-1].milliseconds
+    added = np.asarray(data.total).sum(dtype=np.float64)
+    expected = np.diff(np.asarray(graph.indptr)) @ features.sum(axis=1, dtype=np.float64)
+    if not np.isclose(added, expected, rtol=1e-4):
+        raise VerificationError(f"the sums over edges of {k} features add up to {added}, not to {expected}")
+    return {"milliseconds": maps.runs[-1].milliseconds}
 
 
-def _sectors_of_edge(targets: Any, k: int, feature_aware: bool) -> float:
-    """Return the sectors of 32 bytes that warps touch for an edge, with float32 features of its target: the least is k / 8."""
-    threads = team_size(k) if feature_aware else 1
-    of_warps = targets[: targets.size // 32 * 32].reshape(-1, 32 // threads, 1).astype(np.int64)
-    touched = 0
-    for first in range(0, k, threads):  # what each thread does one after the other
-        sectors = (of_warps * k + np.arange(first, min(first + threads, k))) // 8
-        ordered = np.sort(sectors.reshape(len(sectors), math.prod(sectors.shape[1:])))
-        touched += ordered[:, 0].size + np.count_nonzero(np.diff(ordered))
-    return touched / max(of_warps.size, 1)
+def _run_fold(maps: Callable[[Graph, str], float], graph: Graph, fold: str) -> Row:
+    return {"milliseconds": maps(graph, fold)}
 
 
-def _folded(graph: Graph, folded: bool) -> float:
-    maps = Maps(graph, K, beliefs_on(graph))
-    functions = together(believe), together(believe)
-    if folded:
-        maps.vertex_map(*functions)
-    else:
-        maps.vertex_map(functions[1], active=maps.vertex_map(functions[0]))
-    return total_of(maps.runs)
+def _references(graph: Graph, inputs: Inputs) -> dict[str, Reference]:
+    if graph.num_edges > _MOST_OF_REFERENCE or importlib.util.find_spec("scipy") is None:
+        return {}
+    return {name: make() for name, make in references_on(graph, inputs).items()}
 
 
-def _bytes_of(graph: Graph, algorithm: str, k: int) -> int:
-    """Return the bytes of the graph and of all features in memory at once, float32."""
-    n, m = graph.num_vertices, graph.num_edges
-    numbers = {
-        "LP": 4 * n * k,
-        "ALS": n * k,
-        "BP": m + (m + 3 * n) * k,
-        "MMR": (m + 5 * n) * k + m,
-        "MML": m * k + m + 5 * n * k,
-    }
-    return 4 * (n + 1 + m + numbers[algorithm])
-
-
-def _table_of_systems(name: str, graph: Graph, inputs: Inputs, times: dict[tuple[str, str], float]) -> list[dict[str, Any]]:
-    """Return the rows of table 7.4: `times` of ours, and those of the reference; and what one more iteration would change."""
-    table: list[dict[str, Any]] = []
-    has_reference = graph.num_edges <= _MOST_OF_REFERENCE and importlib.util.find_spec("scipy") is not None
-    references: dict[str, Callable[[], Reference]] = references_on(graph, inputs) if has_reference else {}
+def _table_of_systems(
+    name: str, graph: Graph, inputs: Inputs, references: dict[str, Reference], results: Mapping[str, list[Row]]
+) -> list[Row]:
+    """Return the rows of table 7.4: times of FA/CD and of the reference; and what one more iteration would change."""
+    table: list[Row] = []
     for algorithm, run in algorithms_on(graph, inputs).items():
-        ours: dict[str, Any] = {"algorithm": algorithm, "graph": name, "system": "atos_py, FA/CD"}
-        ours |= {"milliseconds": times[algorithm, "FA/CD"], "residual": ""}
-        table.append(ours)
-        if algorithm not in references:
-            continue
-        reference = references[algorithm]()
-        ours["residual"] = reference.residual(np.asarray(run(*MODES["FA/CD"]).result).astype(np.float64))
-        state, began = reference.start, time.perf_counter()
-        for _ in range(ITERATIONS):
-            state = reference.step(state)
-        took = (time.perf_counter() - began) * 1e3
-        table.append(ours | {"system": "SciPy, CPU", "milliseconds": took, "residual": reference.residual(state)})
+        reference = references[algorithm]
+        ours = {"algorithm": algorithm, "graph": name, "system": "atos_py, FA/CD"}
+        residual = reference.residual(np.asarray(run(*MODES["FA/CD"]).result).astype(np.float64))
+        table.append(ours | _times(results[f"{algorithm} FA/CD"]) | {"residual": residual})
+        seconds = []
+        for _ in results[f"{algorithm} FA/CD"]:
+            state, began = reference.start, time.perf_counter()
+            for _ in range(ITERATIONS):
+                state = reference.step(state)
+            seconds.append({"milliseconds": (time.perf_counter() - began) * 1e3})
+        table.append(ours | {"system": "SciPy, CPU"} | _times(seconds) | {"residual": reference.residual(state)})
     return table
+
+
+def _times(turns: list[Row]) -> Row:
+    """Return the median and the quartiles of times, in milliseconds."""
+    low, middle, high = np.percentile([turn["milliseconds"] for turn in turns], (25, 50, 75))
+    return {"milliseconds": float(middle), "milliseconds_low": float(low), "milliseconds_high": float(high)}
+
+
+def _tabulate(rows: dict[str, list[Row]], name: str, results: Mapping[str, list[Row]]) -> None:
+    """Add the rows of a graph to the tables: a row for each run."""
+    for run, turns in results.items():
+        row = {"graph": name, "run": run, "runs": len(turns)}
+        if run.startswith("counted"):
+            rows["figures-7.1-7.2"].append(row | {key: float(np.median([turn[key] for turn in turns])) for key in turns[0]})
+            continue
+        row |= _times(turns)
+        if "edge_operations" in turns[0]:
+            rows["table-7.2"].append(row | {"edge_operations": int(np.median([turn["edge_operations"] for turn in turns]))})
+        else:
+            rows["figure-7.3" if run.startswith("edges k") else "figure-7.4"].append(row)
 
 
 def profiled_run(path: str, device: str, algorithm: str, mode: str) -> None:
@@ -129,86 +177,24 @@ def profiled_run(path: str, device: str, algorithm: str, mode: str) -> None:
     algorithms_on(graph, inputs_of(graph))[algorithm](*MODES[mode])
 
 
-def _profile(name: str, graph: Graph, progress: Progress) -> list[dict[str, Any]]:
+def _count_in_turns(graph: Graph, repeat: int, progress: Progress, name: str, refusals: dict[str, str]) -> dict[str, list[Row]]:
+    """Count the transactions of a GPU in each mode, each count in a process of its own; note why, if they cannot be counted."""
+    runs = {f"counted {_COUNTED} {mode}": mode for mode in MODES}
+    if command_of_profiler() is None:
+        refusals |= dict.fromkeys(runs, "Nsight Compute, the command `ncu`, is not installed.")
+        return {}
     program = f"import sys; from {__name__} import profiled_run; profiled_run(*sys.argv[1:])"
-    rows = []
     with tempfile.TemporaryDirectory() as directory:
         path = str(Path(directory) / "graph.npz")
         graph.save(path)
-        settings = [(algorithm, mode) for algorithm in algorithms_on(graph, inputs_of(graph)) for mode in MODES]
-        for algorithm, mode in progress(settings, f"{name}: Nsight Compute", len(settings)):
-            counts = count(program, path, str(graph.device), algorithm, mode)
-            rows.append({"algorithm": algorithm, "graph": name, "mode": mode, **counts._asdict()})
-    return rows
 
+        def count_once(mode: str) -> Row:
+            return count(program, path, str(graph.device), _COUNTED, mode)._asdict()
 
-def _median(repeat: int, call: Callable[[], float]) -> float:
-    call()  # to warm up
-    return statistics.median_low([call() for _ in range(repeat)])
-
-
-@only_best()
-def reproduce_onyx(
-    out: Path,
-    graphs: Iterable[tuple[str, Graph]],
-    *,
-    repeat: int = 5,
-    progress: Progress = lambda steps, _description, _total: steps,
-) -> list[Path]:
-    """Measure everything and write it to a directory; parameters and result are those of `reproduce.reproduce`."""
-    repeat = check_int("repeat", repeat, 1, 10**6)
-    modes: list[dict[str, Any]] = []
-    systems: list[dict[str, Any]] = []
-    profiles: list[dict[str, Any]] = []
-    sweep: list[dict[str, Any]] = []
-    sectors: list[dict[str, Any]] = []
-    folds: list[dict[str, Any]] = []
-    memory: list[dict[str, Any]] = []
-    complaints: list[str] = []
-    for name, graph in graphs:
-        inputs = inputs_of(graph)
-        algorithms = algorithms_on(graph, inputs)
-        settings = [(algorithm, mode) for algorithm in algorithms for mode in MODES]
-        times: dict[tuple[str, str], float] = {}
-        for algorithm, mode in progress(settings, f"{name}: modes", len(settings)):
-            run = functools.partial(algorithms[algorithm], *MODES[mode])
-            row = {"algorithm": algorithm, "graph": name, "mode": mode, "edge_operations": run().edge_operations}
-            times[algorithm, mode] = _median(repeat, lambda run=run: run().milliseconds)  # type: ignore[misc]
-            modes.append(row | {"milliseconds": times[algorithm, mode]})
-        systems += _table_of_systems(name, graph, inputs, times)
-        if graph.device.kind == "cuda" and command_of_profiler():
-            try:
-                profiles += _profile(name, graph, progress)
-            except DeviceError as error:
-                complaints.append(f"{name}: {error}")
-        for k in progress(_FEATURES, f"{name}: features", len(_FEATURES)):
-            for feature_aware in (False, True):
-                took = _median(repeat, functools.partial(_features_of_edges, graph, k, feature_aware))
-                mode = "FA" if feature_aware else "NFA"
-                sweep.append({"graph": name, "k": k, "mode": mode, "milliseconds": took})
-                touched = _sectors_of_edge(np.asarray(graph.indices)[:_MOST_COUNTED], k, feature_aware)
-                efficiency = k / 8 / touched if touched else 1.0
-                sectors.append({"graph": name, "k": k, "mode": mode, "sectors": touched, "load_efficiency": efficiency})
-        for folded in (False, True):
-            took = _median(repeat, functools.partial(_folded, graph, folded))
-            folds.append({"graph": name, "folded": folded, "milliseconds": took})
-        for algorithm in algorithms:
-            memory += [{"algorithm": algorithm, "graph": name, "k": k, "bytes": _bytes_of(graph, algorithm, k)} for k in (4, 8)]
-    figures = {"figures-7.1-7.2.csv": profiles, "mapping.csv": sectors, "figure-7.3.csv": sweep, "figure-7.4.csv": folds}
-    tables = {"table-7.2.csv": modes, "table-7.4.csv": systems, **figures, "memory.csv": memory}
-    written = [_write(out / name, rows) for name, rows in tables.items() if rows]
-    if complaints:
-        written.append(_write(out / "nsight-compute.csv", [{"message": complaint} for complaint in complaints]))
-    return written
-
-
-def _write(path: Path, rows: list[dict[str, Any]]) -> Path:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-    except (OSError, ValueError) as error:
-        raise FileWriteError(f"cannot write {str(path)!r}: {getattr(error, 'strerror', None) or error}") from error
-    return path
+        families = {"counts": {run: functools.partial(count_once, mode) for run, mode in runs.items()}}
+        try:
+            counted = run_in_turns(families, repeat, progress, f"{name}: Nsight Compute")
+        except DeviceError as error:
+            refusals |= dict.fromkeys(runs, f"The counters were refused: {' '.join(str(error).split())[:300]}")
+            return {}
+    return {run: turns for (_, run), turns in counted.items()}

@@ -1,8 +1,8 @@
 """The measures of Nasre, Burtscher and Pingali 2013 on this machine: figures 5 to 14, of programs that are here.
 
-`program_measures` says how measures run programs (`acc.programs`), and what is written. Figures 5 and 6 are one. Programs for
-Figures 12 and 13 alone are in `worklist_hybrids`, that for a variant of Figure 8 in `worklist_scan`. The measure of streams is
-not of that paper, but of a constant of Atos.
+`program_measures` says how measures run programs (`acc.programs`), and what is written; `claims_worklists` has the claims.
+Figures 5 and 6 are one. Programs for Figures 12 and 13 alone are in `worklist_hybrids`, that for a variant of Figure 8 in
+`worklist_scan`. The measure of streams is not of that paper, but of a constant of Atos.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from ...runtime.experiment import Experiment
 from ...runtime.stats import COUNTED, LaunchStats
 from ...runtime.trace import format_digits
 from ..acc import programs
+from .claim_report import Reproduction
+from .claims_worklists import CLAIMS
 from .program_measures import Measure, Paper, Row, Run, Subject, run_bfs_by_minimum, run_measures, run_sssp
-from .reproduce import Progress
+from .turns import DEFAULTS, Options
 from .worklist_hybrids import TOPOLOGY, search_by_partitions, sum_up_tree, verify_tree
 from .worklist_scan import search_by_prefix_sums
 
@@ -101,13 +103,12 @@ _POLICIES: dict[str, dict[str, Any]] = {"data": {"policy": "data"}, "topology": 
 MEASURES = {
     "figure5": Measure(
         "Data-driven against topology-driven (Figures 5 and 6)", _ALL, _POLICIES,
-        "The paper finds BFS, SSSP and spanning trees faster topology-driven, since plain stores take the place of atomics. On "
-        "GPUs of today atomics run in the L2 cache. Topology-driven rounds pull here, so that each vertex is stored once.",
+        "In the paper topology-driven rounds push by plain stores. Here they pull, so that each vertex is stored once.",
     ),
     "figure7": Measure(
         "Active vertices by round (Figure 7)", ("SSSP",), _POLICIES,
-        "The paper counts relaxed edges: data-driven rounds never relax more than a tenth of them. A topology-driven round "
-        "looks along all edges; what is counted of it are the vertices that it changes.",
+        "The paper counts relaxed edges. A topology-driven round looks along all edges; what is counted of it are the vertices "
+        "that it changes.",
     ),
     "figure8": Measure(
         "Worklists of SSSP (Figure 8)", ("SSSP, worklists",),
@@ -146,8 +147,8 @@ MEASURES = {
                 f"unrolled, {levels}": {"policy": "topology", "monotone_stores": True, "unroll": levels} for levels in (2, 4, 6)
             },
         },
-        "Pull: each vertex looks along its in-edges; in other orders, for which the paper gains 15 %, neighbors in the graph "
-        "are more or less often neighbors in memory. Stores: each vertex changes its out-neighbors, without atomics, as in "
+        "Pull: each vertex looks along its in-edges; in other orders neighbors in the graph are more or less often neighbors "
+        "in memory. Stores: each vertex changes its out-neighbors, without atomics, as in "
         "the paper; unrolled for so many levels, depth first, where the paper has a list in shared memory.",
     ),
     "figure10": Measure(
@@ -157,21 +158,20 @@ MEASURES = {
             "relaxed": {"barrier": False, "experiment": Experiment(counters=True)},
             "ordered": {"delta": "auto", "experiment": Experiment(counters=True)},
         },
-        "The paper donates within a block, up to 1,500 times in a round of its first block on the road network. Here idle "
-        "workers get chunks of long rows, and some of the items that others would keep. Counted over the whole run, whose time "
-        "counting makes longer. Threads of the CPU keep items in the order of priorities only, and split none.",
+        "The paper donates within a block. Here idle workers get chunks of long rows, and some of the items that others would "
+        "keep. Counted over the whole run, whose time counting makes longer. Threads of the CPU keep items in the order of "
+        "priorities only, and split none.",
     ),
     "figure11": Measure(
         "Temporal hybrid by its threshold (Figure 11)", ("BFS", "SSSP"),
         {f"{share:.0%}": {"policy": ("hybrid", share)} for share in (0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2)},
-        "Topology-driven rounds while more than this share of the vertices is listed, with duplicates. The paper finds 40 to "
-        "70 % better than either policy for SSSP on the road network. Where no round lists so many, the run is data-driven.",
+        "Topology-driven rounds while more than this share of the vertices is listed, with duplicates. Where no round lists so "
+        "many, the run is data-driven.",
     ),
     "figure12": Measure(
         "Spatial hybrid by the size of partitions (Figure 12)", ("BFS, spatial", "SSSP, spatial"),
         {f"r = {size}": {"size": size} for size in (1, 2, 4, 6, 8, 10)},
-        "Items are partitions of r vertices with neighboring numbers; all edges of one are relaxed. The paper finds every r "
-        "above 1 slower, since neighboring numbers have little to do with each other. In grids they have more.",
+        "Items are partitions of r vertices with neighboring numbers; all edges of one are relaxed.",
     ),
     "figure13": Measure(
         "Sums of an octree by pre-passes (Figure 13)", ("tree",),
@@ -181,9 +181,8 @@ MEASURES = {
             **{f"{passes}": {"passes": passes, "is_combined": False} for passes in (1, 2, 5)},
             **{f"{passes} combined": {"passes": passes, "is_combined": True} for passes in (1, 2, 5)},
         },
-        "Random bodies, as many as vertices, a million at most. In the paper threads wait for children, and without pre-passes "
-        "that is much slower than topology-driven passes; one pre-pass, or five combined, is best. Here the last child of a "
-        "cell pushes it, so that nobody waits, and pre-passes have less to gain.",
+        "Random bodies, as many as vertices, a million at most. In the paper threads wait for children. Here the last child "
+        "of a cell pushes it, so that nobody waits.",
     ),
     "figure14": Measure(
         "Growth of the queue (Figure 14)", ("BFS, growing",),
@@ -201,16 +200,11 @@ MEASURES = {
 
 
 @only_best()
-def reproduce_worklists(
-    out: Path,
-    graphs: Iterable[tuple[str, Graph]],
-    *,
-    repeat: int = 5,
-    progress: Progress = lambda steps, _description, _total: steps,
-) -> list[Path]:
-    """Measure everything and write it to a directory; parameters are those of `reproduce`."""
-    paper = Paper(MEASURES, PROGRAMS, "figure7", units=_UNITS, format_cell=_format_cell)
-    return run_measures(paper, out, graphs, repeat, progress)
+def reproduce_worklists(out: Path, graphs: Iterable[tuple[str, Graph]], options: Options = DEFAULTS) -> Reproduction:
+    """Measure everything, test the claims, and write it to a directory."""
+    title = "The claims of data- and topology-driven worklists, tested"
+    paper = Paper("worklists", title, MEASURES, PROGRAMS, "figure7", CLAIMS, units=_UNITS, format_cell=_format_cell)
+    return run_measures(paper, out, graphs, options)
 
 
 _UNITS = {

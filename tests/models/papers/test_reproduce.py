@@ -10,6 +10,9 @@ import atos_py as atos
 from atos_py.__main__ import main
 from atos_py.errors import InvalidArgumentError
 from atos_py.models.papers import reproduce as paper
+from atos_py.models.papers.claims import names_of_runs
+from atos_py.models.papers.claims_atos import CLAIMS
+from atos_py.models.papers.turns import Options
 from atos_py.runtime import trace as tracing
 
 
@@ -18,7 +21,7 @@ def written(tmp_path_factory):
     """Everything measured once, on two graphs of a few hundred vertices."""
     out = tmp_path_factory.mktemp("paper")
     graphs = [("rmat8", atos.generate.rmat(8, device="cpu")), ("road20", atos.generate.road(20, device="cpu"))]
-    return out, paper.reproduce(out, graphs, repeat=1)
+    return out, paper.reproduce(out, graphs, Options(repeat=1)).files
 
 
 def test_every_variant_of_every_algorithm_ran(written):
@@ -62,7 +65,7 @@ def test_what_was_measured_is_there_when_the_rest_is_cut_short(tmp_path, monkeyp
 
     monkeypatch.setattr(paper, "_time_cell", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        paper.reproduce(tmp_path, [("road12", atos.generate.road(12, device="cpu"))], repeat=1)
+        paper.reproduce(tmp_path, [("road12", atos.generate.road(12, device="cpu"))], Options(repeat=1))
     assert len(rows(tmp_path / "runs.csv")) == len(paper.list_runs()) * len(paper.VARIANTS)
     assert "BFS | road12" in (tmp_path / "table1.md").read_text()
     assert {"throughput.csv", "table4.md"} <= {path.name for path in tmp_path.iterdir()}
@@ -101,12 +104,19 @@ def test_permuting_ids_keeps_the_graph():
 def test_the_command_line(tmp_path, capsys):
     atos.generate.road(12, device="cpu").save(tmp_path / "tiny.npz")
     files = ["--out", str(tmp_path / "out"), "--graph", str(tmp_path / "tiny.npz")]
-    assert main(["reproduce", *files, "--device", "cpu", "--repeat", "1"]) == 0
-    assert str(tmp_path / "out" / "table1.md") in capsys.readouterr().out
+    assert main(["reproduce", *files, "--quick", "--device", "cpu", "--repeat", "2"]) == 0
+    said = capsys.readouterr().out
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"atos.md", "atos-claims.csv", "atos-runs.csv"}
+    assert "not decided     bfs-mesh-persistent on tiny: There are 2 pairs of runs; 10 are needed." in said
+    assert "not applicable  bfs-mesh-warps: " in said
+    runs = rows(tmp_path / "out" / "atos-runs.csv")
+    assert {run["run"] for run in runs} == names_of_runs(CLAIMS, "cpu")
+    assert [run["turn"] for run in runs if run["run"] == "BFS/BSP"] == ["0", "1"]
+    assert all(float(run["milliseconds"]) > 0 for run in runs)
 
 
 def test_what_cannot_be_measured_is_refused(tmp_path):
     with pytest.raises(InvalidArgumentError, match=r"repeat must be from 1 .* \(got 0\)"):
-        paper.reproduce(tmp_path, [], repeat=0)
+        paper.reproduce(tmp_path, [], Options(repeat=0))
     with pytest.raises(InvalidArgumentError, match="'nothing' has no vertices"):
-        paper.reproduce(tmp_path, [("nothing", atos.generate.road(0, device="cpu"))], repeat=1)
+        paper.reproduce(tmp_path, [("nothing", atos.generate.road(0, device="cpu"))])

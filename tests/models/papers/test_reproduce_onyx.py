@@ -9,8 +9,10 @@ import pytest
 from written_files import rows
 
 import atos_py as atos
-from atos_py.models.papers import nsight_compute, onyx_algorithms, onyx_references
+from atos_py.errors import VerificationError
+from atos_py.models.papers import nsight_compute, onyx_algorithms, onyx_folds, onyx_references
 from atos_py.models.papers import reproduce_onyx as onyx
+from atos_py.models.papers.turns import Options
 
 PROFILER = """#!/bin/sh
 for word in "$@"; do
@@ -35,23 +37,59 @@ def test_every_mode_of_every_algorithm_ran(tmp_path, monkeypatch):
     all_algorithms = onyx_algorithms.algorithms_on(graph, onyx_algorithms.inputs_of(graph))
     of_its_own = {name: all_algorithms[name] for name in ("LP", "ALS", "BP")}
     monkeypatch.setattr(onyx, "algorithms_on", lambda *_: of_its_own)  # the others call functions that have tests
-    files = onyx.reproduce_onyx(tmp_path / "new", [("road12", graph)], repeat=1)
-    assert {path.name for path in files} == {
-        *("table-7.2.csv", "table-7.4.csv", "mapping.csv", "figure-7.3.csv", "figure-7.4.csv", "memory.csv")
-    }
-    table = rows(tmp_path / "new" / "table-7.2.csv")
-    modes = {(row["algorithm"], row["mode"]): row for row in table}
-    assert set(modes) == {(algorithm, mode) for algorithm in of_its_own for mode in onyx.MODES}
-    assert all(float(row["milliseconds"]) > 0 for row in table)
+    files = onyx.reproduce_onyx(tmp_path / "new", [("road12", graph)], Options(repeat=1)).files
+    tables = "table-7.2.csv", "table-7.4.csv", "figure-7.3.csv", "figure-7.4.csv"
+    assert {path.name for path in files} == {*tables, "onyx.md", "onyx-claims.csv", "onyx-runs.csv"}
+    table = {row["run"]: row for row in rows(tmp_path / "new" / "table-7.2.csv")}
+    assert set(table) == {f"{algorithm} {mode}" for algorithm in of_its_own for mode in onyx.MODES}
+    assert all(float(row["milliseconds"]) > 0 for row in table.values())
     for algorithm in of_its_own:
-        work = [int(modes[algorithm, mode]["edge_operations"]) for mode in ("FA/CD", "FA/NCD")]
+        work = [int(table[f"{algorithm} {mode}"]["edge_operations"]) for mode in ("FA/CD", "FA/NCD")]
         assert 0 < work[0] <= work[1] + graph.num_edges  # all sums once more at the end
-    assert {(row["k"], row["mode"]) for row in rows(tmp_path / "new" / "figure-7.3.csv")} == {("3", "FA"), ("3", "NFA")}
-    assert [row["folded"] for row in rows(tmp_path / "new" / "figure-7.4.csv")] == ["False", "True"]
+    assert {row["run"] for row in rows(tmp_path / "new" / "figure-7.3.csv")} == {"edges k=3 FA", "edges k=3 NFA"}
+    folds = [row["run"] for row in rows(tmp_path / "new" / "figure-7.4.csv")]
+    assert folds == [f"{what} {fold}" for what in ("LP vertices", "BP edges") for fold in onyx_folds.FOLDS]
     systems = rows(tmp_path / "new" / "table-7.4.csv")
     assert [row["algorithm"] for row in systems] == ["LP", "LP", "ALS", "ALS", "BP", "BP"]
     assert [row["system"] for row in systems] == ["atos_py, FA/CD", "SciPy, CPU"] * 3
     assert all(float(row["milliseconds"]) > 0 and float(row["residual"]) >= 0 for row in systems)
+
+
+def test_a_wrong_result_of_a_mode_is_noticed():
+    reference = onyx_references.Reference(np.ones((2, 2)), lambda x: x / 2)
+    measured = onyx_algorithms.Measured(1.0, 2, np.full((2, 2), 0.9))
+    assert onyx._run_mode(lambda *_: measured, "FA/CD", reference) == {"milliseconds": 1.0, "edge_operations": 2}
+    with pytest.raises(VerificationError, match="the result in the mode FA/CD changes by"):
+        onyx._run_mode(lambda *_: measured._replace(result=np.full((2, 2), 2.0)), "FA/CD", reference)
+
+
+@pytest.mark.parametrize("fold", onyx_folds.FOLDS)
+def test_folds(device, fold):
+    """Each proves its result; a vertex without neighbors and a hub are among the vertices."""
+    graph = atos.Graph.from_edges([0] * 40, range(1, 41), num_vertices=42, symmetrize=True, device=device)
+    assert onyx_folds.vertex_maps(graph, fold) > 0
+    assert onyx_folds.edge_maps(graph, fold) > 0
+    with pytest.raises(VerificationError, match="the labels are not those of the formula: one differs by 1"):
+        onyx_folds._check("labels", np.ones(3), np.zeros(3))
+
+
+def test_counters_that_are_refused_are_noted(tmp_path, monkeypatch):
+    graph, runs = atos.generate.road(4, device="cpu"), {f"counted BP {mode}" for mode in onyx.MODES}
+    refusals: dict[str, str] = {}
+    monkeypatch.setattr(onyx, "command_of_profiler", lambda: None)
+    assert onyx._count_in_turns(graph, 1, Options().progress, "road4", refusals) == {}
+    assert refusals == dict.fromkeys(runs, "Nsight Compute, the command `ncu`, is not installed.")
+    (tmp_path / "ncu").write_text(PROFILER)
+    (tmp_path / "ncu").chmod(0o755)
+    (tmp_path / "counts.csv").write_text("==ERROR== ERR_NVGPUCTRPERM\n")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(onyx, "command_of_profiler", lambda: "ncu")
+    assert onyx._count_in_turns(graph, 1, Options().progress, "road4", refusals) == {}
+    assert all("ERR_NVGPUCTRPERM" in refusals[run] for run in runs)
+    (tmp_path / "counts.csv").write_text(COUNTS)
+    counted = onyx._count_in_turns(graph, 2, Options().progress, "road4", {})
+    assert set(counted) == runs
+    assert all([turn["atomic_transactions"] for turn in turns] == [1034, 1034] for turns in counted.values())
 
 
 @pytest.mark.parametrize("name", ["LP", "ALS", "BP", "MMR", "MML"])
@@ -106,22 +144,12 @@ def test_a_profiler_counts_fewer_sectors_with_feature_aware_mapping(monkeypatch)
     if nsight_compute.command_of_profiler() is None:
         pytest.skip("there is no Nsight Compute")
     monkeypatch.setattr(onyx, "MODES", {mode: onyx.MODES[mode] for mode in ("NFA/NCD", "FA/NCD")})
-    every = onyx.algorithms_on
-    monkeypatch.setattr(onyx, "algorithms_on", lambda *args: {"BP": every(*args)["BP"]})
     graph = atos.generate.rmat(12, device="cuda")
-    unaware, aware = onyx._profile("rmat12", graph, lambda steps, *_: steps)
+    refusals: dict[str, str] = {}
+    counted = onyx._count_in_turns(graph, 1, Options().progress, "rmat12", refusals)
+    assert not refusals
+    unaware, aware = (counted[f"counted BP {mode}"][0] for mode in ("NFA/NCD", "FA/NCD"))
     assert unaware["launches"] == aware["launches"] >= 2 * onyx_algorithms.ITERATIONS
     assert 0 < aware["load_sectors"] < unaware["load_sectors"]
     assert min(aware["load_efficiency"], unaware["load_efficiency"]) > 0
     assert min(aware["atomic_transactions"], unaware["atomic_transactions"]) > 0
-
-
-def test_sectors_of_a_warp():
-    """With 4 features, 32 threads that have an edge each touch 32 sectors for a feature; as teams, one for each edge."""
-    far = 2 * np.arange(64, dtype=np.uint32)  # targets that share no sector
-    assert onyx._sectors_of_edge(far, 4, False) == 4
-    assert onyx._sectors_of_edge(far, 4, True) == 1
-    assert onyx._sectors_of_edge(far, 128, False) == 128
-    assert onyx._sectors_of_edge(far, 128, True) == 16  # the least: all bytes of a sector are used
-    assert onyx._sectors_of_edge(np.zeros(64, np.uint32), 4, False) == 4 / 32  # one vertex for all
-    assert onyx._sectors_of_edge(np.zeros(5, np.uint32), 4, True) == 0  # no full warp

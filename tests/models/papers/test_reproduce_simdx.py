@@ -9,6 +9,7 @@ import atos_py as atos
 from atos_py.__main__ import main
 from atos_py.errors import InvalidArgumentError
 from atos_py.models.papers import reproduce_simdx as paper
+from atos_py.models.papers.turns import Options
 
 NAMES = ("figure7", "figure8a", "figure8b", "figure12", "table2")
 
@@ -24,7 +25,7 @@ def written(tmp_path_factory):
     graphs = [("star", atos.Graph.from_edges([0] * 5000, range(1, 5001), symmetrize=True, device="cpu"))]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paper, "MEASURES", some)
-        return out, paper.reproduce_simdx(out, graphs, repeat=1)
+        return out, paper.reproduce_simdx(out, graphs, Options(repeat=1)).files
 
 
 def test_tables_and_figures_are_there(written):
@@ -69,4 +70,4 @@ def test_the_command_line(tmp_path, capsys, monkeypatch):
 
 def test_what_cannot_be_measured_is_refused(tmp_path):
     with pytest.raises(InvalidArgumentError, match="'nothing' has no vertices"):
-        paper.reproduce_simdx(tmp_path, [("nothing", atos.generate.road(0, device="cpu"))], repeat=1)
+        paper.reproduce_simdx(tmp_path, [("nothing", atos.generate.road(0, device="cpu"))])

@@ -13,6 +13,7 @@ from atos_py.graph.spec import graph_of
 from atos_py.models.papers import reproduce_worklists as paper
 from atos_py.models.papers import worklist_hybrids as hybrids
 from atos_py.models.papers import worklist_scan as scan
+from atos_py.models.papers.turns import Options
 from atos_py.runtime.stats import COUNTED
 
 
@@ -39,7 +40,7 @@ def written(tmp_path_factory):
     graphs = [("road", atos.generate.road(20, 1.0, device="cpu"))]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paper, "MEASURES", some)
-        return out, paper.reproduce_worklists(out, graphs, repeat=1)
+        return out, paper.reproduce_worklists(out, graphs, Options(repeat=1)).files
 
 
 def test_tables_and_figures_are_there(written):
