@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from ..core.devices import device
+from ..graph.spec import names_of
 from .options import add_device, add_graphs, add_json, check_outputs, make_progress_bar, say, write_json
 
+Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
 PAPERS = "atos", "onyx", "simd-x", "worklists"
 HELP = "test a paper's claims, and measure its tables and figures"
 DESCRIPTION = """\
-Runs BFS, PageRank and graph coloring in the variants of Chen et al. 2022: persistent and discrete, warps and CTAs, and the
-bulk-synchronous baseline. It verifies every run. It writes run times and speed-ups, tasks run, throughput over time, run time
+Tests the claims of a paper: for each it writes what the paper says, what was measured here, and whether the claim holds, has
+turned, is not decided or not applicable. A claim compares runs that are made in turns. The files are PAPER.md, PAPER-claims.csv
+and PAPER-runs.csv. Without --quick it then writes the tables and figures.
+
+For atos it runs BFS, PageRank and graph coloring in the variants of Chen et al. 2022: persistent and discrete, warps and CTAs,
+and the bulk-synchronous baseline. It verifies every run. It writes run times and speed-ups, tasks run, throughput over time, run time
 over worker size and fetch size, and the effect of permuted vertex ids. The files are CSV and Markdown, and PNG if matplotlib is
 installed. An edge without its reverse gets one.
 
@@ -23,6 +31,7 @@ atomic transactions and loads. With --paper worklists it runs programs data-driv
 did: policies, rounds, kinds of worklists, unrolling, hybrids, and growth."""
 EXAMPLES = """\
   atos reproduce --out paper
+  atos reproduce --paper onyx --quick --out onyx
   atos reproduce --out paper --graph roads.gr.gz rmat:18:16 --repeat 10
   atos reproduce --paper simd-x --out simd-x"""
 
@@ -33,13 +42,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, required=True, metavar="DIR", help="directory of the files; made if it does not exist"
     )
     parser.add_argument("--paper", choices=PAPERS, default="atos", help="which paper (default: atos)")
-    add_graphs(parser, "a scale-free and a road-like one: large on a GPU, which takes minutes, small on a CPU")
+    add_graphs(
+        parser, "a scale-free and a road-like one, whose sizes suit paper and device: at most 40 minutes on two CPU cores"
+    )
     add_device(parser)
-    text = "counted runs of each setting, in turns; fewer than 10 decide no claim (default: 10)"
-    parser.add_argument("--repeat", type=int, default=10, metavar="N", help=text)
+    text = "counted runs of each setting, in turns; fewer than 10 decide no claim (default: 20)"
+    parser.add_argument("--repeat", type=int, default=20, metavar="N", help=text)
     text = "run only what claims need, on smaller graphs, and write no tables and figures"
     parser.add_argument("--quick", action="store_true", help=text)
     add_json(parser)
+
+
+def _number_graphs(names: list[str]) -> Progress:
+    """Return a progress bar that also says which graph of how many it is about."""
+    bar = make_progress_bar()
+
+    def progress(steps: Iterable[Any], description: str, total: int) -> Iterable[Any]:
+        place = max((len(name), number) for number, name in enumerate(names, 1) if description.startswith(name))[1]
+        return bar(steps, f"graph {place} of {len(names)}, {description}", total)
+
+    return progress
 
 
 def command(options: argparse.Namespace) -> int:
@@ -60,7 +82,7 @@ def command(options: argparse.Namespace) -> int:
     words = ["atos reproduce --paper", options.paper, *(["--quick"] if options.quick else []), "--graph", *specs]
     how = Options(
         repeat=options.repeat,
-        progress=make_progress_bar(),
+        progress=_number_graphs(names_of(specs)),
         quick=options.quick,
         command=" ".join([*words, f"--repeat {options.repeat} --out DIR"]),
     )

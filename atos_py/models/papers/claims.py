@@ -96,6 +96,10 @@ class Claim:
         Kinds of devices on which it can be tested.
     because : str
         Why the claim cannot be tested on other devices, or nothing is measured.
+    effect : Number or None
+        A number that is 0 in all turns if what the claim is about did not happen, so that nothing can be decided.
+    no_effect : str
+        What is said then.
     """
 
     key: str
@@ -109,6 +113,8 @@ class Claim:
     graphs: tuple[Kind, ...] = ("scale-free", "mesh-like")
     devices: tuple[str, ...] = ("cpu", "cuda")
     because: str = ""
+    effect: Number | None = None
+    no_effect: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +148,7 @@ class Finding:
 
 def names_of_runs(claims: Sequence[Claim], device: str) -> set[str]:
     """Return the runs that claims need on a kind of device."""
-    numbers = (number for claim in claims if device in claim.devices for number in (claim.over, claim.under))
+    numbers = (number for claim in claims if device in claim.devices for number in (claim.over, claim.under, claim.effect))
     return {run for number in numbers if number is not None for run in number.runs}
 
 
@@ -177,6 +183,9 @@ def judge(
         for run in number.runs:
             if refusals and run in refusals:
                 return Finding(claim=claim, graph=graph, verdict="not decided", reason=refusals[run])
+    effect = np.ones(1) if claim.effect is None else _choose(claim.effect, runs)
+    if effect.size and not effect.any():
+        return Finding(claim=claim, graph=graph, verdict="not decided", reason=claim.no_effect, pairs=effect.size)
     over = _choose(claim.over, runs)
     under = np.ones(len(over)) if claim.under is None else _choose(claim.under, runs)
     pairs = min(len(over), len(under))

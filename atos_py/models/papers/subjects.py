@@ -17,10 +17,10 @@ __all__ = ["choose_source", "default_specs", "make_directory", "make_graphs"]
 
 # By paper, a scale-free and a mesh-like graph on a CPU. The scale-free ones of SIMD-X have levels of more than 1,024 x 64
 # vertices, so that the just-in-time filter switches.
-_ON_CPU = {"atos": ("rmat:17:8", "road:700"), "simd-x": ("rmat:18:8", "road:500"), "onyx": ("rmat:14:8", "road:200")}
-_ON_CPU |= {"worklists": ("rmat:17:8", "road:300")}
-_QUICKLY = {"atos": ("rmat:15:8", "road:300"), "simd-x": ("rmat:18:4", "road:200"), "onyx": ("rmat:12:8", "road:100")}
-_QUICKLY |= {"worklists": ("rmat:15:8", "road:150")}
+_ON_CPU = {"atos": ("rmat:18:16", "road:1000"), "simd-x": ("rmat:18:16", "road:700"), "onyx": ("rmat:14:16", "road:250")}
+_ON_CPU |= {"worklists": ("rmat:18:16", "road:500")}
+_QUICKLY = {"atos": ("rmat:17:16", "road:500"), "simd-x": ("rmat:18:8", "road:400"), "onyx": ("rmat:13:8", "road:150")}
+_QUICKLY |= {"worklists": ("rmat:17:16", "road:300")}
 _ON_GPU = {"atos": ("rmat:22:16", "road:4900:0.62"), "simd-x": ("rmat:22:16", "road:2000:0.62")}
 _ON_GPU |= {"onyx": ("rmat:18:16", "road:1000:0.62"), "worklists": ("rmat:20:16", "road:2000:0.62")}
 _QUICKLY_ON_GPU = {"atos": ("rmat:20:16", "road:2000:0.62"), "simd-x": ("rmat:20:16", "road:1000:0.62")}

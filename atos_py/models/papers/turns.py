@@ -35,7 +35,7 @@ class Options:
         The command line that the report names.
     """
 
-    repeat: int = 10
+    repeat: int = 20
     progress: Progress = lambda steps, _description, _total: steps
     quick: bool = False
     command: str = "atos reproduce"
@@ -95,6 +95,7 @@ def numbers_of(stats: LaunchStats) -> dict[str, Any]:
         "rounds": stats.rounds,
         "launches": stats.launches,
         "registers": stats.registers,
+        "grown": stats.grown,
         **{name: getattr(stats, name) for name in COUNTED},
     }
     frontiers = getattr(stats, "frontiers", ())

@@ -29,6 +29,9 @@ def invent(claim: Claim, ratios: list[float]) -> dict[str, list[dict[str, float]
     for run in claim.under.runs if claim.under else ():
         for turn, number in enumerate(below):
             runs[run][turn][claim.under.name] = number
+    for run in claim.effect.runs if claim.effect else ():
+        for numbers in runs[run]:
+            numbers[claim.effect.name] = 1
     for place, run in enumerate(claim.over.runs):  # of several runs the first is the one that counts
         for turn, ratio in enumerate(ratios):
             runs[run][turn][claim.over.name] = ratio * below[turn] * (1 + place)
@@ -56,6 +59,12 @@ def test_each_verdict_of_each_claim(claim):
     assert verdict(claim, right, refusals={claim.over.runs[0]: "They were refused."}) == "not decided"
     runs = invent(claim, right) | {claim.over.runs[0]: []}
     assert judge(claim, "graph", claim.graphs[0], claim.devices[0], runs).verdict == "not decided"
+    if claim.effect is not None:
+        runs = invent(claim, right)
+        for numbers in runs[claim.effect.runs[0]]:
+            numbers[claim.effect.name] = 0
+        found = judge(claim, "graph", claim.graphs[0], claim.devices[0], runs)
+        assert (found.verdict, found.reason) == ("not decided", claim.no_effect)
     exact = [claim.threshold] * LEAST_PAIRS
     assert verdict(claim, exact) == ("holds" if claim.test in (">=", "<=") else "not decided")
 
@@ -110,9 +119,18 @@ def test_claims_name_runs_that_are_made(paper):
 @pytest.mark.parametrize("paper", PAPERS)
 def test_claims_name_numbers_that_runs_have(paper):
     known = set(turns.numbers_of(atos.bfs(atos.generate.road(3, device="cpu"), 0).stats))
-    known |= {"workload", "vertices", "widest", "ballots", "edge_operations", "atomic_transactions", "load_efficiency"}
+    known |= {
+        "workload",
+        "vertices",
+        "widest",
+        "ballots",
+        "sweeps",
+        "edge_operations",
+        "atomic_transactions",
+        "load_efficiency",
+    }
     for claim in PAPERS[paper].CLAIMS:
-        assert all(number.name in known for number in (claim.over, claim.under) if number is not None)
+        assert all(number.name in known for number in (claim.over, claim.under, claim.effect) if number is not None)
 
 
 def test_of_several_runs_the_fastest_counts():
