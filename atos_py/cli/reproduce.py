@@ -20,9 +20,9 @@ turned, is not decided or not applicable. A claim compares runs that are made in
 and PAPER-runs.csv. Without --quick it then writes the tables and figures.
 
 For atos it runs BFS, PageRank and graph coloring in the variants of Chen et al. 2022: persistent and discrete, warps and CTAs,
-and the bulk-synchronous baseline. It verifies every run. It writes run times and speed-ups, tasks run, throughput over time, run time
-over worker size and fetch size, and the effect of permuted vertex ids. The files are CSV and Markdown, and PNG if matplotlib is
-installed. An edge without its reverse gets one.
+and the bulk-synchronous baseline. It verifies every run. It writes run times and speed-ups, tasks run, throughput over time,
+run time over worker size and fetch size, and the effect of permuted vertex ids. The files are CSV and Markdown, and PNG if
+matplotlib is installed. An edge without its reverse gets one.
 
 With --paper simd-x it runs programs in the model of Liu and Huang 2019: combine against atomics, filters by round, thresholds,
 filters alone, fusion of kernels with their registers and launches, and run times. With --paper onyx it runs five algorithms on
