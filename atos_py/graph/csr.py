@@ -57,6 +57,8 @@ class EdgeList(NamedTuple):
     chunks: list[EdgeChunk]
     num_vertices: int
     symmetric: bool  # every edge stands for both directions
+    base: int = 0  # what the file calls the first vertex
+    by_ids: bool = False  # nothing but the largest id says how many vertices there are
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..arrays.array import Array, asarray, to_host
 from ..arrays.array_library import as_library
@@ -92,7 +92,7 @@ class DerivedGraphs(SameArrays, GraphExports):
         return cast("Self", found["transpose"])
 
     def _keep_transpose(self, indptr: Array, indices: Array, weights: Array | None) -> None:
-        turned = kept(self)["transpose"] = self._made(indptr, indices, weights)
+        turned = kept(self)["transpose"] = self._made(indptr, indices, weights, self.labels)
         kept(turned)["transpose of"] = GraphReference.to(self)
 
     def _transpose_edges(self) -> Array:
@@ -160,15 +160,16 @@ class DerivedGraphs(SameArrays, GraphExports):
         Graph(3 vertices, 2 directed edges, float64 weights, on cpu)
         """
         if weights is None:
-            return type(self)(self.indptr, self.indices, None)
+            return type(self)(self.indptr, self.indices, None)._labeled(self.labels)
         if is_on_gpu(weights):
             given = asarray(weights, device=self.device, readonly=True)
             right = given.shape == self.indices.shape and given.dtype == weight_dtype(given.dtype)
             if right and not (given.dtype.kind == "f" and given.size and np.isnan(least(given))):
-                return type(self)(self.indptr, self.indices, given)
+                return type(self)(self.indptr, self.indices, given)._labeled(self.labels)
         # The check on the host names the weight that is wrong.
         checked = check_weights(to_host(weights), self.num_edges)
-        return type(self)(self.indptr, self.indices, asarray(checked, device=self.device, readonly=True))
+        weighed = type(self)(self.indptr, self.indices, asarray(checked, device=self.device, readonly=True))
+        return weighed._labeled(self.labels)
 
     @host_memory_for("Graph.subgraph")
     def subgraph(self, vertices: ArrayLike | Array) -> tuple[Self, Any]:
@@ -331,10 +332,11 @@ class DerivedGraphs(SameArrays, GraphExports):
         rows = self if chosen is None else self._induced(chosen).simplify(sort=True)
         if hosts is not None:
             return make_host_partition((rows.indptr, rows.indices, rows.weights), chosen, hosts)
-        return make_partition((rows.indptr, rows.indices, rows.weights), where, chosen, group)
+        return make_partition((rows.indptr, rows.indices, rows.weights), where, chosen, group)._labeled(self.labels)
 
     def _induced(self, vertices: Array) -> Self:
-        return self._made(*induce_rows(self, vertices))
+        labels = None if self.labels is None else self.labels[np.asarray(vertices)]
+        return self._made(*induce_rows(self, vertices), labels)
 
     @host_memory_for("Graph.is_symmetric")
     def is_symmetric(self) -> bool:
@@ -411,15 +413,16 @@ class DerivedGraphs(SameArrays, GraphExports):
         return self._made(
             *simplify_rows(
                 self, symmetrize=symmetrize, deduplicate=deduplicate, remove_loops=remove_loops, sort=sort, combine=combine
-            )
+            ),
+            self.labels,
         )
 
-    def _made(self, indptr: Array, indices: Array, weights: Array | None) -> Self:
+    def _made(self, indptr: Array, indices: Array, weights: Array | None, labels: NDArray[np.int64] | None) -> Self:
         """Return a graph of new arrays on the same device, whose results are of the same library."""
         parts = [asarray(part, device=self.device, readonly=True) for part in (indptr, indices, weights) if part is not None]
         for part in parts:
             part.library = self.library
-        return type(self)(parts[0], parts[1], None if weights is None else parts[2])
+        return type(self)(parts[0], parts[1], None if weights is None else parts[2])._labeled(labels)
 
 
 def _take(xp: Any, values: Any, places: Any) -> tuple[Any]:

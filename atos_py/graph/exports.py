@@ -10,8 +10,8 @@ from ..arrays.array import Array
 from ..arrays.compute import compute
 from ..errors import MissingPackageError
 from ..support.host_memory import host_memory_for
-from .graph_arrays import GraphArrays
 from .kept import kept
+from .labels import LabeledRows
 from .row_arrays import row_sources
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["GraphExports"]
 
 
-class GraphExports(GraphArrays):
+class GraphExports(LabeledRows):
     """The edges of a graph for other libraries."""
 
     __slots__ = ()

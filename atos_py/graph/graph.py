@@ -21,7 +21,7 @@ from .derived import DerivedGraphs
 from .device_validation import csr_on_device
 from .graph_arrays import check_graph
 from .graph_input import edge_index_rows
-from .io import load_csr, save_csr
+from .io import load_labeled, save_csr
 from .largest_degree import largest_degree
 from .partition import Partition, placement_of
 from .weights import convert_weights, weight_dtype
@@ -84,6 +84,8 @@ class Graph(DerivedGraphs):
         format: str | None = None,
         weights: bool | DTypeLike = True,
         symmetrize: bool = False,
+        simplify: bool = False,
+        renumber: bool = False,
         deduplicate: bool = False,
         remove_loops: bool = False,
         sort: bool = False,
@@ -100,6 +102,8 @@ class Graph(DerivedGraphs):
         format: str | None = None,
         weights: bool | DTypeLike = True,
         symmetrize: bool = False,
+        simplify: bool = False,
+        renumber: bool = False,
         deduplicate: bool = False,
         remove_loops: bool = False,
         sort: bool = False,
@@ -116,6 +120,8 @@ class Graph(DerivedGraphs):
         format: str | None = None,
         weights: bool | DTypeLike = True,
         symmetrize: bool = False,
+        simplify: bool = False,
+        renumber: bool = False,
         deduplicate: bool = False,
         remove_loops: bool = False,
         sort: bool = False,
@@ -128,15 +134,18 @@ class Graph(DerivedGraphs):
         .gr                   dimacs         9th DIMACS challenge, directed, with whole numbers as weights
         .mtx                  matrix-market  coordinates; pattern, integer or real; general, symmetric or skew-symmetric
         .txt .el .wel .edges  edge-list      a line "source target" or "source target weight" per edge, separated by
-                                             blanks or a comma; ids count from 0 and stay as they are; comments start
-                                             with # or %
+        .csv                                 blanks or a comma, below one with headings or none, or what
+                                             networkx.write_edgelist wrote; comments start with # or %
+        .parquet              parquet        columns source, target and, if there are weights, weight (by PyArrow)
         .npz                  npz            what `save` or scipy.sparse.save_npz wrote
         ====================  =============  ============================================================================
 
-        Text is ASCII, or UTF-8 in comments; its lines end with a line feed, or as on Windows.
+        Text is ASCII, or UTF-8 in comments; its lines end with a line feed, or as on Windows. Vertex ids of edge lists and
+        tables count from 0 and stay as they are, unless `renumber` is given.
 
         Whole weights become int32, or int64 where one does not fit; others float64. A whole number that its type would round is
-        refused. Symmetric matrices give both directions of every edge; all other files are read as directed.
+        refused. Symmetric matrices give both directions of every edge; all other files are read as directed. Many files of
+        undirected graphs, such as some of SNAP, have each edge once: give `symmetrize`.
 
         Parameters
         ----------
@@ -155,6 +164,18 @@ class Graph(DerivedGraphs):
             Whether to keep weights if the file has any; a dtype keeps and converts them, to integers without any rounding.
         symmetrize, deduplicate, remove_loops, sort : bool
             As in `from_edges`.
+        simplify : bool
+            `deduplicate` and `remove_loops` in one. With `symmetrize` too, the graph has each edge once in each direction,
+            whatever the file has.
+        renumber : bool
+            Number the vertices that edges name from 0 on, in the order of their ids, which may have up to 18 digits, and leave
+            the others out. `labels` has the id of each vertex in the file.
+
+        Warns
+        -----
+        UserWarning
+            If more than half of the vertices that the largest id of an edge list or a table makes have no edge, without
+            `renumber`.
 
         Raises
         ------
@@ -173,17 +194,19 @@ class Graph(DerivedGraphs):
         Partition(3 vertices, 3 directed edges, over cpu, cpu:1)
         """
         placement = placement_of(device, devices, order)
-        csr = load_csr(
+        csr, labels = load_labeled(
             path,
+            placement.renumber if placement is not None else None,
             format=format,
             weights=weights,
+            simplify=simplify,
+            renumber=renumber,
             symmetrize=symmetrize,
             deduplicate=deduplicate,
             remove_loops=remove_loops,
             sort=sort,
-            renumber=placement.renumber if placement is not None else None,
         )
-        return cls._on(csr, device) if placement is None else placement.parts(csr)
+        return cls._on(csr, device)._labeled(labels) if placement is None else placement.parts(csr, labels)
 
     @classmethod
     @host_memory_for("Graph.from_csr")
@@ -399,11 +422,11 @@ class Graph(DerivedGraphs):
         Device(kind='cpu', index=0)
         """
         target = device_of(device)
-        return self if target == self.device else self._on(self._on_host(), target, self.library)
+        return self if target == self.device else self._on(self._on_host(), target, self.library)._labeled(self.labels)
 
     @host_memory_for("Graph.save")
     def save(self, path: str | os.PathLike[str], *, compress: bool = False) -> None:
-        """Write the graph to a file that ends in .npz, to be read by `load`.
+        """Write the graph, with its labels if it has some, to a file that ends in .npz, to be read by `load`.
 
         Examples
         --------
@@ -411,7 +434,7 @@ class Graph(DerivedGraphs):
         >>> atos.Graph.load("grid.npz")
         Graph(9 vertices, 24 directed edges, no weights, on cpu)
         """
-        save_csr(path, self._on_host(), compress=compress)
+        save_csr(path, self._on_host(), self.labels, compress=compress)
 
     def __repr__(self) -> str:
         if not self._is_of_arrays():

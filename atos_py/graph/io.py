@@ -12,9 +12,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from ..errors import GraphFormatError, InvalidArgumentError
 from ..support.atomic_files import as_path
@@ -25,16 +26,19 @@ from .formats.dimacs import read_dimacs
 from .formats.edge_list import read_edge_list
 from .formats.matrix_market import read_matrix_market
 from .formats.npz import read_npz, save_npz
+from .formats.parquet import read_parquet
 from .formats.text import Text, open_text
+from .ids import number_by_ids, warn_of_gaps
 from .weights import convert_weights, weight_dtype
 
-__all__ = ["load_csr", "read_edges", "save_csr"]
+__all__ = ["load_csr", "load_labeled", "read_edges", "save_csr"]
 
-_READERS: dict[str, Callable[[Text], EdgeList]] = {
+_READERS: dict[str, Callable[[Text, bool], EdgeList]] = {
     "dimacs": read_dimacs,
     "matrix-market": read_matrix_market,
     "edge-list": read_edge_list,
 }
+_BINARY = ("npz", "parquet")
 _FORMATS = {
     ".gr": "dimacs",
     ".mtx": "matrix-market",
@@ -42,6 +46,8 @@ _FORMATS = {
     ".el": "edge-list",
     ".wel": "edge-list",
     ".edges": "edge-list",
+    ".csv": "edge-list",
+    ".parquet": "parquet",
     ".npz": "npz",
 }
 
@@ -55,19 +61,22 @@ def _choose_format(path: Path, format: str | None) -> str:
             raise InvalidArgumentError(
                 f"the name of '{path}' does not tell its format; known endings are {known}, each also with .gz; or give format="
             )
-    if not isinstance(format, str) or format not in (*_READERS, "npz"):
-        raise InvalidArgumentError(f"format must be one of {', '.join([*_READERS, 'npz'])} (got {format!r})")
+    if not isinstance(format, str) or format not in (*_READERS, *_BINARY):
+        raise InvalidArgumentError(f"format must be one of {', '.join([*_READERS, *_BINARY])} (got {format!r})")
     return format
 
 
-def read_edges(path: str | os.PathLike[str], *, format: str | None = None) -> EdgeList:
-    """Read a text file of edges; see `Graph.load` for what it may be."""
+def read_edges(path: str | os.PathLike[str], *, format: str | None = None, renumber: bool = False) -> EdgeList:
+    """Read a text file of edges; see `Graph.load` for what it may be.
+
+    With `renumber`, ids may have up to 18 digits, and are kept in chunks of uint64, for `number_by_ids`.
+    """
     path = as_path(path)
     known = _choose_format(path, format)
-    if known == "npz":
+    if known in _BINARY:
         raise InvalidArgumentError(f"'{path}' is no text file; read it with Graph.load")
     with open_text(path) as text:
-        return _READERS[known](text)
+        return _READERS[known](text, renumber)
 
 
 def load_csr(
@@ -79,43 +88,76 @@ def load_csr(
     deduplicate: bool = False,
     remove_loops: bool = False,
     sort: bool = False,
-    renumber: Renumber | None = None,
 ) -> CSR:
-    """Read a graph file; see `Graph.load`.
-
-    If `renumber` gives vertices other numbers, neighbors are sorted by them.
-    """
-    path = as_path(path)
-    with host_memory_for(f"graph file '{path}'"):
-        return _load(path, format, weights, symmetrize, deduplicate, remove_loops, sort, renumber)
+    """Read a graph file without its labels; see `Graph.load`."""
+    changes = {"symmetrize": symmetrize, "deduplicate": deduplicate, "remove_loops": remove_loops, "sort": sort}
+    return load_labeled(path, None, format=format, weights=weights, **changes)[0]
 
 
-def _load(
-    path: Path,
+def load_labeled(
+    path: str | os.PathLike[str],
+    placed: Renumber | None,
+    *,
     format: str | None,
     weights: bool | DTypeLike,
-    symmetrize: bool,
-    deduplicate: bool,
-    remove_loops: bool,
-    sort: bool,
-    renumber: Renumber | None,
-) -> CSR:
-    changes = (
-        check_bool("symmetrize", symmetrize) | check_bool("deduplicate", deduplicate) | check_bool("remove_loops", remove_loops)
-    )
-    changes |= check_bool("sort", sort)
+    simplify: bool = False,
+    renumber: bool = False,
+    **changes: bool,
+) -> tuple[CSR, NDArray[np.int64] | None]:
+    """Read a graph file, and the labels of its vertices, if they have any; see `Graph.load`.
+
+    If `placed` gives vertices other numbers, after `renumber` has, neighbors are sorted by them, but labels are not.
+    """
+    path = as_path(path)
+    changes = {name: check_bool(name, value) for name, value in changes.items()}
+    if check_bool("simplify", simplify):
+        changes |= {"deduplicate": True, "remove_loops": True}
+    check_bool("renumber", renumber)
     dtype = None if isinstance(weights, bool) else weight_dtype(weights)
-    format = _choose_format(path, format)
-    graph = read_npz(path) if format == "npz" else read_edges(path, format=format)
-    numbers = None if renumber is None else renumber(*_largest_size(graph, symmetrize))
+    with host_memory_for(f"graph file '{path}'"):
+        format = _choose_format(path, format)
+        read, labels = _read(path, format, renumber)
+        csr = _build(read, weights is not False, placed, **changes)
+        return csr if dtype is None else _converted(path, csr, dtype, is_text=format in _READERS), labels
+
+
+def _read(path: Path, format: str, renumber: bool) -> tuple[CSR | EdgeList, NDArray[np.int64] | None]:
+    """Read a file, and number its vertices if asked for; warn if most of them have no edges otherwise."""
+    graph: CSR | EdgeList
+    labels: NDArray[np.int64] | None = None
+    if format == "npz":
+        graph, labels = read_npz(path)
+    else:
+        graph = read_parquet(path, renumber) if format == "parquet" else read_edges(path, format=format, renumber=renumber)
+    if renumber:
+        edges = EdgeList(list(csr_to_chunks(graph)), 0, symmetric=False) if isinstance(graph, CSR) else graph
+        ids = number_by_ids(edges.chunks, edges.base)
+        return edges._replace(num_vertices=ids.size, base=0), ids if labels is None else labels[ids]
+    if isinstance(graph, EdgeList) and graph.by_ids:
+        warn_of_gaps(path, graph)
+    return graph, labels
+
+
+def _build(
+    graph: CSR | EdgeList,
+    weighted: bool,
+    placed: Renumber | None,
+    *,
+    symmetrize: bool = False,
+    deduplicate: bool = False,
+    remove_loops: bool = False,
+    sort: bool = False,
+) -> CSR:
+    changes = symmetrize or deduplicate or remove_loops or sort
+    numbers = None if placed is None else placed(*_largest_size(graph, symmetrize))
     if isinstance(graph, CSR):
-        if weights is False:
+        if not weighted:
             graph = graph._replace(weights=None)
         if changes or numbers is not None:
             graph = EdgeList(list(csr_to_chunks(graph)), graph.indptr.size - 1, symmetric=False)
     if isinstance(graph, EdgeList):
         chunks = graph.chunks
-        if weights is False:
+        if not weighted:
             chunks[:] = [chunk._replace(weights=None) for chunk in chunks]
         if numbers is not None:
             renumber_edges(chunks, numbers)
@@ -127,20 +169,20 @@ def _load(
             remove_loops=remove_loops,
             sort=sort or numbers is not None,
         )
-    if dtype is not None and graph.weights is not None:
-        if (
-            format != "npz"
-            and dtype.kind in "iu"
-            and graph.weights.dtype.kind == "f"
-            and np.abs(graph.weights).max(initial=0) > 2**53
-        ):
-            raise GraphFormatError(
-                str(path),
-                None,
-                f"whole numbers beyond {2**53} among weights that are floats may be rounded, so none are made {dtype}",
-            )
-        graph = graph._replace(weights=convert_weights(graph.weights, dtype))
     return graph
+
+
+def _converted(path: Path, csr: CSR, dtype: np.dtype[Any], is_text: bool) -> CSR:
+    """Return a graph with weights of a dtype, if it has weights."""
+    if csr.weights is None:
+        return csr
+    if is_text and dtype.kind in "iu" and csr.weights.dtype.kind == "f" and np.abs(csr.weights).max(initial=0) > 2**53:
+        raise GraphFormatError(
+            str(path),
+            None,
+            f"whole numbers beyond {2**53} among weights that are floats may be rounded, so none are made {dtype}",
+        )
+    return csr._replace(weights=convert_weights(csr.weights, dtype))
 
 
 def _largest_size(graph: CSR | EdgeList, symmetrize: bool) -> tuple[int, int]:
@@ -153,9 +195,11 @@ def _largest_size(graph: CSR | EdgeList, symmetrize: bool) -> tuple[int, int]:
     return n, 2 * edges if symmetrize else edges
 
 
-def save_csr(path: str | os.PathLike[str], csr: CSR, *, compress: bool = False) -> None:
-    """Write a CSR to an .npz archive, which appears under its name only once it is whole."""
+def save_csr(
+    path: str | os.PathLike[str], csr: CSR, labels: NDArray[np.int64] | None = None, *, compress: bool = False
+) -> None:
+    """Write a CSR, and labels of its vertices, to an .npz archive, which appears under its name only once it is whole."""
     path, compress = as_path(path), check_bool("compress", compress)
     if path.suffix != ".npz":
         raise InvalidArgumentError(f"a graph is saved to a file that ends in .npz (got '{path}')")
-    save_npz(path, csr, compress=compress)
+    save_npz(path, csr, labels, compress=compress)

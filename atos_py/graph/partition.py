@@ -116,6 +116,8 @@ class Partition(NotCopied, SameArrays, _Rows):
     weights : Array or None
     original : Array
         The id of each vertex, by its number inside tasks, uint32: for results that are ids themselves.
+    labels : numpy.ndarray or None
+        By the id of each vertex, the one that the vertex has in the file, if `Graph.load` has renumbered them.
 
     Examples
     --------
@@ -125,6 +127,7 @@ class Partition(NotCopied, SameArrays, _Rows):
     """
 
     ownership: Ownership
+    labels: NDArray[np.int64] | None = None
 
     _not_copied = (
         "the parts of a graph lie on their devices, and are neither copied nor pickled: copy the graph, and call partition()"
@@ -144,6 +147,11 @@ class Partition(NotCopied, SameArrays, _Rows):
     def devices(self) -> tuple[Device, ...]:
         """The devices that own vertices."""
         return self.ownership.devices
+
+    def _labeled(self, labels: NDArray[np.int64] | None) -> Partition:
+        """Return the parts, whose vertices have these labels from now on."""
+        self.labels = labels
+        return self
 
     def __repr__(self) -> str:
         over = ", ".join(map(str, self.devices))
@@ -205,14 +213,14 @@ class Placement:
             self._devices = devices_of("auto", num_vertices, num_edges)[0]
         return self._devices
 
-    def parts(self, csr: CSR) -> Partition:
+    def parts(self, csr: CSR, labels: NDArray[np.int64] | None = None) -> Partition:
         """Return the parts of a graph that was built with these numbers."""
         devices = self._devices_of(csr.indptr.size - 1, csr.indices.size)
         host = "cpu" if devices[0].kind == "cuda" else devices[0]  # from where each GPU gets its own rows
         indptr, indices, weights = (None if part is None else asarray(part, device=host, readonly=True) for part in csr)
         assert indptr is not None and indices is not None  # noqa: PT018 - for mypy
         ids = None if self._ids is None else asarray(self._ids, device=host)
-        return make_partition((indptr, indices, weights), devices, ids)
+        return make_partition((indptr, indices, weights), devices, ids)._labeled(labels)
 
 
 def placement_of(device: Any, devices: Any, order: Any) -> Placement | None:

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from ...compile.host_kernels import compile_kernel, returnable
 from ..csr import EdgeChunk
 
-__all__ = ["ROUNDED", "BadLineError", "Layout", "explain", "parse_block", "quote"]
+__all__ = ["MAX_WIDE_ID", "ROUNDED", "BadLineError", "Layout", "explain", "parse_block", "quote"]
 
 _MAX_DIGITS = 18  # so that a number of that many digits fits 64 bits
+#: One more than the largest vertex id that a file may have whose vertices get other numbers.
+MAX_WIDE_ID = 10**_MAX_DIGITS
 _MOST_TENTH = (2**63 - 1) // 10
 #: What is said of a whole number that is not one of int64 alone, or among weights of which some are not whole.
 ROUNDED = "is a whole number that float64 would round; whole weights are exact if all of the file are, and fit int64"
@@ -32,6 +34,9 @@ class Layout(NamedTuple):
     prefix: bytes = b""  # what every line with an edge starts with
     commas: bool = False
     weights: str = "auto"  # "int", "float", or whichever a chunk needs
+    wide: bool = False  # ids of 64 bits, which vertices do not keep
+    attributes: bool = False  # in place of the weights; see `parse_attributes`
+    cure: str = ""  # what is said where there is a column too many, or a weight that is not whole
 
 
 def _fits_int64(text: Any, at: int, end: int, sign: int) -> bool:  # pragma: no cover - compiled
@@ -59,6 +64,7 @@ def _parse_kernel(
     num_vertices: int,
     columns: int,
     floats: bool,
+    points: bool,
     sources: Any,
     targets: Any,
     integers: Any,
@@ -68,8 +74,8 @@ def _parse_kernel(
     """Read edges from `text`, which ends with a newline.
 
     Return how many there are, where a bad line starts or -1, and how many weights are hard. `integers` and `numbers`
-    share their memory. A hard weight is one whose digits and exponent are too many to be converted exactly here: its
-    edge, start and end go to a row of `hard`.
+    share their memory. With `points` an integer may end with a point and zeros. A hard weight is one whose digits and
+    exponent are too many to be converted exactly here: its edge, start and end go to a row of `hard`.
     """
     at = start
     count = 0
@@ -127,6 +133,7 @@ def _parse_kernel(
                 value = value * 10 + sign * (text[at] - 48)
                 at += 1
             digits = at - first_digit
+            end = at
             power = 1.0
             if floats and text[at] == 46:
                 at += 1
@@ -135,9 +142,13 @@ def _parse_kernel(
                     power *= 10.0
                     digits += 1
                     at += 1
+            if points and text[at] == 46:
+                at += 1
+                while text[at] == 48:
+                    at += 1
             done = text[at] == 32 or text[at] == 9 or text[at] == 13 or text[at] == 10
             if not floats:
-                if not done or digits == 0 or (digits > _MAX_DIGITS and not _fits_int64(text, first_digit, at, sign)):
+                if not done or digits == 0 or (digits > _MAX_DIGITS and not _fits_int64(text, first_digit, end, sign)):
                     return count, line, num_hard
                 integers[count] = value
             elif done and 0 < digits <= 15 and (value != 0 or sign > 0):
@@ -193,7 +204,8 @@ def parse_block(block: bytes, start: int, layout: Layout, capacity: int | None =
         capacity = block.count(b"\n")
     text = np.frombuffer(block, np.uint8)
     comments = layout.comments.ljust(2, layout.comments[:1])
-    sources, targets = returnable(capacity, np.uint32), returnable(capacity, np.uint32)
+    id_type = np.uint64 if layout.wide else np.uint32
+    sources, targets = returnable(capacity, id_type), returnable(capacity, id_type)
     weighted = layout.columns == 3
     integers = returnable(capacity if weighted else 0, np.int64)
     numbers = integers.view(np.float64)
@@ -211,6 +223,7 @@ def parse_block(block: bytes, start: int, layout: Layout, capacity: int | None =
             layout.num_vertices,
             layout.columns,
             floats,
+            layout.weights == "int",
             sources,
             targets,
             integers,
@@ -253,22 +266,23 @@ def explain(line: bytes, layout: Layout) -> str:
         fields = fields[1:]
     for token in fields[:2]:
         if not re.fullmatch(rb"[0-9]+", token):
-            is_float = re.fullmatch(rb"[0-9]+\.[0-9]*(e[+-]?[0-9]+)?", token)
-            advice = "; numpy.savetxt writes whole numbers with fmt='%d'" if is_float else ""
-            return f"vertex id {quote(token)} is not a whole number{advice}"
+            return f"vertex id {quote(token)} is not a whole number{_advise_on_id(token)}"
         digits = token.lstrip(b"0")[: _MAX_DIGITS + 1] or b"0"  # enough of them to be outside
         if not layout.base <= int(digits) < layout.base + layout.num_vertices:
-            return f"vertex id {quote(token)} is outside {layout.base}..{layout.base + layout.num_vertices - 1}"
+            can_be_wide = layout.promised is None and not layout.wide and len(digits) <= _MAX_DIGITS
+            advice = "; with renumber=True (--renumber) vertices get other numbers" if can_be_wide else ""
+            return f"vertex id {quote(token)} is outside {layout.base}..{layout.base + layout.num_vertices - 1}{advice}"
         if len(token) > _MAX_DIGITS:
             return f"vertex id {quote(token)} has more than {_MAX_DIGITS} digits"
     if len(fields) != layout.columns:
         names = "source, target and weight" if layout.columns == 3 else "source and target"
-        return f"expected {layout.columns} fields, {names}, found {len(fields)}"
+        return f"expected {layout.columns} fields, {names}, found {len(fields)}{_advise_on_columns(len(fields), layout)}"
     if layout.columns == 3:
         token = fields[2]
         if layout.weights == "int":
-            if not re.fullmatch(rb"[+-]?[0-9]+", token):
-                return f"weight {quote(token)} is not a whole number"
+            if not re.fullmatch(rb"[+-]?[0-9]+(\.0*)?", token):
+                return f"weight {quote(token)} is not a whole number{layout.cure}"
+            token = token.partition(b".")[0]
             digits = token.lstrip(b"+-").lstrip(b"0")[:20] or b"0"  # enough of them to be outside
             if not -(2**63) <= int(digits) * (-1 if token.startswith(b"-") else 1) < 2**63:
                 return f"weight {quote(token)} does not fit int64"
@@ -282,3 +296,25 @@ def explain(line: bytes, layout: Layout) -> str:
     if layout.promised is not None:
         return f"the header promises {layout.promised} edges, and this is one more"
     return f"cannot read {quote(line.strip())}"
+
+
+def _advise_on_id(token: bytes) -> str:
+    """Say what to do about a vertex id that is none, where that is clear."""
+    if re.fullmatch(rb"[0-9]+\.[0-9]*(e[+-]?[0-9]+)?", token):
+        return "; numpy.savetxt writes whole numbers with fmt='%d'"
+    if re.fullmatch(rb"[0-9]+;.*", token):
+        return "; columns are separated by blanks or a comma"
+    if re.fullmatch(rb"[A-Za-z_][\w.-]*", token):
+        return "; pandas.factorize makes numbers of names"
+    return ""
+
+
+def _advise_on_columns(found: int, layout: Layout) -> str:
+    """Say what to do about a line with another number of columns, where that is clear."""
+    if layout.promised is not None:
+        return layout.cure if layout.columns == 2 < found else ""
+    if found > 3:
+        return "; keep only these, as with awk '{print $1, $2, $3}'"
+    if found == 3:
+        return "; the first edge of the file has no weight, so no other may have one"
+    return "; the first edge of the file has a weight, so each other needs one" if found == 2 else ""

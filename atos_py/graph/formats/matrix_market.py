@@ -16,12 +16,18 @@ from .text import Text, header_count, header_lines
 __all__ = ["read_matrix_market"]
 
 
-def read_matrix_market(text: Text) -> EdgeList:
+_CURES = {
+    b"pattern": "; FIELD pattern in line 1 says that entries have no values, so write integer or real there",
+    b"integer": "; with FIELD real in line 1 a value may be any number",
+}
+
+
+def read_matrix_market(text: Text, renumber: bool = False) -> EdgeList:
     """Read a banner, a line of sizes, and a line for each entry of a square matrix."""
     lines = header_lines(text.path, text.first)
     number, line, start = next(lines)
     banner = line.lower().split()
-    if len(banner) != 5 or banner[:2] != [b"%%matrixmarket", b"matrix"]:
+    if len(banner) != 5 or banner[0] not in (b"%%matrixmarket", b"%matrixmarket") or banner[1] != b"matrix":
         raise GraphFormatError(text.path, 1, f"expected '%%MatrixMarket matrix coordinate FIELD SYMMETRY', found {quote(line)}")
     kind, field, symmetry = banner[2:]
     for name, found, known in (
@@ -49,10 +55,11 @@ def read_matrix_market(text: Text) -> EdgeList:
     weighted = field != b"pattern"
     shortest = len("1 1 0\n") if weighted else len("1 1\n")
     promised = header_count(text.path, number, "entries", fields[2], text.max_edges(shortest))
-    if reason := explain_implausible("the header promises", num_vertices, promised):
+    if not renumber and (reason := explain_implausible("the header promises", num_vertices, promised)):
         raise GraphFormatError(text.path, number, reason)
     weights = "float" if field in (b"real", b"double") else "int"
-    layout = Layout(3 if weighted else 2, 1, num_vertices, promised, b"%", weights=weights)
+    cure = _CURES.get(field.removeprefix(b"unsigned-"), "")
+    layout = Layout(3 if weighted else 2, 1, num_vertices, promised, b"%", weights=weights, cure=cure)
     chunks = text.edges(layout, start)
     if symmetry == b"skew-symmetric":
         for chunk in list(chunks):
@@ -63,7 +70,7 @@ def read_matrix_market(text: Text) -> EdgeList:
                     text.path, None, f"entry ({entry}, {entry}) is on the diagonal of a skew-symmetric matrix"
                 )
             chunks.append(EdgeChunk(chunk.targets, chunk.sources, None if chunk.weights is None else _negative(chunk.weights)))
-    return EdgeList(chunks, num_vertices, symmetric=symmetry == b"symmetric")
+    return EdgeList(chunks, num_vertices, symmetric=symmetry == b"symmetric", base=1)
 
 
 def _negative(weights: NDArray[Any]) -> NDArray[Any]:

@@ -20,6 +20,7 @@ from ...support.atomic_files import open_regular, replacing
 from ...support.host_memory import is_shortage
 from ...support.validation import read_host_memory
 from ..csr import CSR, EdgeChunk, EdgeList, check_csr, chunk_edges, csr_to_chunks
+from ..labels import check_labels
 from .plausible import explain_implausible
 from .text import LARGEST_RATIO, is_gzip
 
@@ -31,15 +32,17 @@ __all__ = ["read_npz", "save_npz"]
 _PIECE_BYTES = 1 << 24
 
 
-def read_npz(path: Path) -> EdgeList | CSR:
-    """Read what `save_npz` or scipy.sparse.save_npz wrote."""
+def read_npz(path: Path) -> tuple[EdgeList | CSR, NDArray[np.int64] | None]:
+    """Read what `save_npz` or scipy.sparse.save_npz wrote: a graph, and labels of its vertices, if it has some."""
     with open_regular(path, "graph file") as file:
         archive = _Archive(path, file)
         try:
             if "format" in archive.names:
-                return _scipy_edges(archive)
+                return _scipy_edges(archive), None
             weights = archive["weights"] if "weights" in archive.names else None
-            return check_csr(archive["indptr"], archive["indices"], weights)
+            csr = check_csr(archive["indptr"], archive["indices"], weights)
+            labels = check_labels(archive["labels"], csr.indptr.size - 1) if "labels" in archive.names else None
+            return csr, labels
         except (InvalidArgumentError, UnsupportedTypeError) as error:
             raise GraphFormatError(path, None, str(error)) from error
 
@@ -135,10 +138,12 @@ def _scipy_edges(archive: _Archive) -> EdgeList | CSR:
     raise InvalidArgumentError(f"sparse format '{kind:.40}' cannot be read; convert the matrix with .tocsr() before saving it")
 
 
-def save_npz(path: Path, csr: CSR, *, compress: bool = False) -> None:
-    """Write a CSR to an archive."""
+def save_npz(path: Path, csr: CSR, labels: NDArray[np.int64] | None = None, *, compress: bool = False) -> None:
+    """Write a CSR, and labels of its vertices, to an archive."""
     arrays = {"indptr": csr.indptr, "indices": csr.indices}
     if csr.weights is not None:
         arrays["weights"] = csr.weights
+    if labels is not None:
+        arrays["labels"] = labels
     with replacing(path, "graph file") as file:
         (np.savez_compressed if compress else np.savez)(file, **arrays)  # type: ignore[arg-type]

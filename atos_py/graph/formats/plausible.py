@@ -18,5 +18,6 @@ def explain_implausible(what: str, num_vertices: int, num_edges: int) -> str | N
         return None
     return (
         f"{what} {num_vertices} vertices, whose row offsets take {size / 2**30:.1f} GiB, for no more than {num_edges} edges; "
-        "if that is meant, give the edges and num_vertices to Graph.from_edges"
+        "if that is meant, give the edges and num_vertices to Graph.from_edges; renumber=True (--renumber) leaves out vertices"
+        " without edges"
     )

@@ -18,6 +18,7 @@ from ...errors import GraphFormatError
 from ...support.atomic_files import open_regular
 from ..csr import EdgeChunk
 from ..weights import find_rounded
+from .attributes import explain_attributes, parse_attributes
 from .lines import ROUNDED, BadLineError, Layout, explain, parse_block, quote
 from .plausible import explain_implausible
 
@@ -129,6 +130,7 @@ def _parse_blocks(path: str, blocks: Iterable[tuple[int, bytes, int]], layout: L
     total = 0
     largest = -1
     place_of_largest: tuple[int, bytes, int, int] | None = None  # block and number of the edge
+    parse = parse_attributes if layout.attributes else parse_block
     pending: deque[tuple[int, bytes, int, Future[EdgeChunk]]] = deque()
 
     def collect() -> None:
@@ -139,10 +141,11 @@ def _parse_blocks(path: str, blocks: Iterable[tuple[int, bytes, int]], layout: L
             total += chunk.sources.size
             if layout.promised is not None and total > layout.promised:
                 # Parsing again with no room for the edge that is too many finds its line.
-                parse_block(block, start, layout, capacity=layout.promised - (total - chunk.sources.size))
+                parse(block, start, layout, capacity=layout.promised - (total - chunk.sources.size))
         except BadLineError as bad:
             end = block.find(b"\n", bad.position)
-            reason = explain(block[bad.position : end if end >= 0 else len(block)], layout)
+            explained = explain_attributes if layout.attributes else explain
+            reason = explained(block[bad.position : end if end >= 0 else len(block)], layout)
             raise GraphFormatError(path, line + block.count(b"\n", 0, bad.position), reason) from None
         if layout.promised is None and chunk.sources.size:
             top, edge = max((int(ids.max()), int(ids.argmax())) for ids in (chunk.sources, chunk.targets))
@@ -163,7 +166,7 @@ def _parse_blocks(path: str, blocks: Iterable[tuple[int, bytes, int]], layout: L
             except GraphFormatError as error:
                 broken = error  # but a bad line before that place is the fault to name
                 break
-            pending.append((line, block, start, pool.submit(parse_block, block, start, layout)))
+            pending.append((line, block, start, pool.submit(parse, block, start, layout)))
             last = line + block.count(b"\n") - block.endswith(b"\n")
             if len(pending) > 2 * num_threads():
                 collect()
@@ -175,10 +178,14 @@ def _parse_blocks(path: str, blocks: Iterable[tuple[int, bytes, int]], layout: L
         raise GraphFormatError(path, last, f"the header promises {layout.promised} edges, but the file ends after {total}")
     if (rounded := find_rounded([chunk.weights for chunk in chunks if chunk.weights is not None])) is not None:
         raise GraphFormatError(path, None, f"weight {rounded} {ROUNDED}")
-    if place_of_largest is not None and (reason := explain_implausible(f"vertex id '{largest}' makes", largest + 1, total)):
+    if (
+        place_of_largest is not None
+        and not layout.wide
+        and (reason := explain_implausible(f"vertex id '{largest}' makes", largest + 1, total))
+    ):
         line, block, start, edge = place_of_largest
         try:
-            parse_block(block, start, layout, capacity=edge)  # which stops at the line of that edge
+            parse(block, start, layout, capacity=edge)  # which stops at the line of that edge
         except BadLineError as bad:
             raise GraphFormatError(path, line + block.count(b"\n", 0, bad.position), reason) from None
     return chunks
