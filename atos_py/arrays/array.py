@@ -20,7 +20,7 @@ from . import dlpack_export as dlpack
 from .array_library import library_of
 from .array_methods import ArrayMethods, shape_of
 from .casting import cast_values
-from .import_external import is_on_gpu, kept_dtype, memory_of
+from .import_external import held_dtype, is_on_gpu, kept_dtype, memory_of
 from .indexing import Key, find_part
 from .memory import check_alignment, check_shape, copy_bytes, fill_elements
 from .on_host import to_host
@@ -377,7 +377,8 @@ def asarray(
         An `Array`, a NumPy array or what NumPy makes one of, or an array that has ``__cuda_array_interface__`` or DLPack: of
         CuPy, PyTorch, JAX or Numba, on the CPU or a GPU.
     dtype : dtype, optional
-        Of the elements; by default as they are.
+        Of the elements; by default as they are, but for float16 on the host, which becomes float32, and for numbers in another
+        order of bytes, which get that of the machine, both in a copy.
     device : Device or str, optional
         Where the array shall be; by default where `obj` is if that is a GPU, otherwise the best device there is.
     readonly : bool
@@ -435,7 +436,7 @@ def _asarray(obj: Any, dtype: DTypeLike | None, device: Device | str | None, rea
 
 
 def _from_host(source: NDArray[Any], dtype: DTypeLike | None, target: Device, readonly: bool, copy: bool) -> Array:
-    kind = kept_dtype(source.dtype if dtype is None else dtype)
+    kind = kept_dtype(held_dtype(source.dtype) if dtype is None else dtype)
     values = np.ascontiguousarray(cast_values(source, kind)).reshape(source.shape)
     if target.kind == "cpu":
         if copy and np.shares_memory(values, source):

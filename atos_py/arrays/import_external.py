@@ -104,6 +104,12 @@ def _contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int)
     return True
 
 
+def held_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype in which an array holds numbers of another: halves as float32, and the machine's own order of bytes."""
+    native = dtype.newbyteorder("=")
+    return np.dtype(np.float32) if native == np.float16 else native
+
+
 def kept_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return a dtype, if arrays can hold it."""
     kind = as_dtype(dtype)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.array import Array, asarray, is_of_core, to_host
-from ..arrays.import_external import is_on_gpu
+from ..arrays.import_external import is_on_gpu, kept_dtype
 from ..arrays.join_layout import JoinsParts
 from ..arrays.joins import Joins
 from ..arrays.over_hosts import HostArray, HostPlaces
@@ -324,7 +324,9 @@ def _wrap(position: int, value: Any, device: Device, ownership: Ownership | None
                     f"argument {position} is an array of the host, which a task on {device} cannot reach;"
                     " copy it there with atos.asarray(...), and read the result with to_numpy()"
                 )
-            if not np.asarray(to_host(value)).flags.c_contiguous:
+            host = np.asarray(to_host(value))
+            kept_dtype(host.dtype)  # or what a task writes would go to a copy
+            if not host.flags.c_contiguous:
                 raise InvalidArgumentError(f"argument {position} is not C-contiguous; pass numpy.ascontiguousarray(...)")
             value = asarray(value, device=device)
         elif not isinstance(value, np.generic) and (

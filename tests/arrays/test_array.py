@@ -113,9 +113,23 @@ def test_floats_beyond_float32_are_refused():
 
 @pytest.mark.parametrize("dtype", ["float16", "complex64", "O", "S3", ">i4", "i4,i4", "M8[s]", "longdouble"])
 def test_types_that_arrays_cannot_hold(dtype):
-    for make in (lambda: atos.zeros(3, dtype=dtype, device=CPU), lambda: atos.asarray(np.zeros(3, dtype), device=CPU)):
+    makes = [lambda: atos.zeros(3, dtype=dtype, device=CPU), lambda: atos.asarray(np.zeros(3, dtype), device=CPU)]
+    for make in makes[:1] if dtype in ("float16", ">i4") else makes:
         with pytest.raises(UnsupportedTypeError, match="arrays hold integers of 8 to 64 bits, float32, float64 or bool"):
             make()
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i2", "u4", "i8"])
+def test_halves_and_other_orders_of_bytes_are_copied(dtype, order):
+    values = np.array([0, 1, 2, 30000], order + dtype)
+    array = atos.asarray(values, device=CPU)
+    assert array.dtype == np.dtype("f4" if dtype == "f2" else dtype)
+    assert array.dtype.isnative
+    assert array.to_numpy().tolist() == values.tolist() == [0, 1, 2, 30000]
+    array[0] = 7
+    assert (values[0] == 7) == (dtype != "f2" and values.dtype.isnative)
+    assert atos.asarray(values[1:], dtype=np.float64, device=CPU).to_numpy().tolist() == [1, 2, 30000]
 
 
 @pytest.mark.parametrize("value", ["a", None, 1j, object(), [1, "a"]])
