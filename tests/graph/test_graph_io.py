@@ -23,6 +23,8 @@ from atos_py.graph.formats import plausible
 from atos_py.graph.formats import text as text_files
 from atos_py.graph.io import load_csr, read_edges, save_csr
 
+pytestmark = pytest.mark.filterwarnings("ignore:the edges of")  # name few of the vertices
+
 
 class TestImplausible:
     """A number of vertices that asks for more than 1 GiB of offsets needs an edge for every 64 vertices."""

@@ -23,6 +23,8 @@ from hypothesis import strategies as st
 from atos_py.errors import GraphFormatError
 from atos_py.graph.io import read_edges
 
+pytestmark = pytest.mark.filterwarnings("ignore:the edges of")  # name few of the vertices
+
 TOKENS = [b"-1", b"nan", b"inf", b"1e999", b"0x10", b"18446744073709551616", b"9" * 30, b"0" * 40 + b"1", b"9" * 5000]
 TOKENS += [b"\xff\xfe", b"\xef\xbb\xbf", b"\0", b"\x0b", b"\x0c", b"\x1a", b"\x1c", b"\r\n"]
 TOKENS += [b"\n", b"\r", b" ", b",", b"%", b"#", b"a ", b"p sp 4 1", b"%%MatrixMarket", b"PK\x05\x06"]

@@ -19,6 +19,8 @@ from atos_py.errors import (
     UnsupportedTypeError,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore:the edges of")  # name few of the vertices
+
 DEVICES = {"one": ["cpu"], "two": ["cpu:0", "cpu:1"], "three": [atos.Device("cpu", 2), "cpu:0", "cpu:5"]}
 ORDERS = ["keep", "random"]
 every_partition = pytest.mark.parametrize(

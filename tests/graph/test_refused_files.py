@@ -23,6 +23,8 @@ from atos_py.graph.formats import npz
 from atos_py.graph.formats import text as text_files
 from atos_py.graph.io import load_csr, read_edges, save_csr
 
+pytestmark = pytest.mark.filterwarnings("ignore:the edges of")  # name few of the vertices
+
 
 def refused(path: Path, content: bytes) -> str:
     path.write_bytes(content)

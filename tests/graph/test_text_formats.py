@@ -18,6 +18,8 @@ from test_csr import edge_lists, triples
 from atos_py.graph.formats import text as text_files
 from atos_py.graph.io import load_csr
 
+pytestmark = pytest.mark.filterwarnings("ignore:the edges of")  # name few of the vertices
+
 
 class TestDimacs:
     GOOD = "c a comment\nc\np sp 4 3\na 1 2 17\nc another\na 4 4 0\r\na  2\t1  -3 \n"
