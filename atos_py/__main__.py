@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from . import __version__
 from .cli import Command, find_commands
@@ -26,7 +28,7 @@ examples:
 
 ATOS_DEVICE=cpu python program.py runs your program on the CPU of a machine with a GPU.
 
-A graph is a file (DIMACS .gr, Matrix Market, edge list, .npz, each gzipped or not) or a generator and its parameters:
+A graph is a file (DIMACS .gr, Matrix Market, edge list, .csv, .npz, .parquet) or a generator and its parameters:
 rmat:SCALE[:EDGE_FACTOR[:SEED]] is scale-free, road:SIDE[:KEEP[:SEED]] is like a road network.
 
 The exit code is 0 on success, 1 if a result is wrong, 2 if the command failed for another reason."""
@@ -40,7 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = find_commands()
     options = _make_parser(commands, _name_program(arguments)).parse_args(arguments)
     try:
-        code = int(commands[options.command or "info"].command(options))
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code = int(commands[options.command or "info"].command(options))
         print(end="", flush=True)  # which, unlike sys.stdout, is there if the output was closed from the start
         return code
     except BrokenPipeError:  # the reader has closed the pipe, as `head` does
@@ -52,6 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (AtosError, OSError) as error:  # OSError: a file that cannot be written
         print(f"atos_py: {error}".replace("\n", " "), file=sys.stderr)
         return 1 if isinstance(error, VerificationError) else 2
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Show a warning as errors are shown: the line of Python that gave it says nothing to who runs a command."""
+    print(f"atos_py: {message}", file=sys.stderr)
 
 
 def _name_program(arguments: Sequence[str] | None) -> str:

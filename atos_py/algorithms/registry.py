@@ -32,10 +32,18 @@ class Option:
     convert : callable or None
         Makes the value of the word on the command line. None for a switch that takes no word: it is True where it is given,
         and only the algorithm's own command has it.
+    vertices : str
+        Whether the value names vertices, which the user calls by their labels: "" if it does not, "any", or "lists" if only
+        a list does, and one number is a count.
     """
 
     help: str
     convert: Callable[[str], Any] | None = str
+    vertices: str = ""
+
+    def names_vertices(self, value: Any) -> bool:
+        """Whether a value names vertices."""
+        return self.vertices == "any" or (self.vertices == "lists" and isinstance(value, list))
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,7 @@ class Algorithm:
         ``verify(graph, result, options)`` proves a result right or raises `VerificationError`. `options` are those of the run,
         with `defaults` and `source`. It returns the numbers that `bench` prints of the result, or None for those of `describe`.
     describe : callable
-        ``describe(result)`` returns what the command prints of a result.
+        ``describe(result)`` returns what the command prints of a result; a dictionary in it goes by vertices.
     arrays : callable
         ``arrays(result)`` returns the arrays that the command saves, by name; an .npy file has the first. None stands for one
         that was not asked for.

@@ -12,6 +12,7 @@ from ..algorithms.registry import Algorithm
 from ..arrays.array import Array
 from ..core.devices import device
 from ..errors import InvalidArgumentError, VerificationError
+from ..graph.graph import Graph
 from ..graph.spec import SPEC_HELP, graph_of, source_of
 from ..support.atomic_files import replacing
 from ..tools.tuning_cache import tuned
@@ -20,11 +21,15 @@ from .options import (
     LAUNCH,
     add_algorithm_options,
     add_device,
+    add_file_changes,
     add_json,
     add_launch,
     check_outputs,
     collect_given,
+    file_changes,
     say,
+    vertices_in,
+    vertices_of,
     write_json,
 )
 
@@ -50,6 +55,7 @@ class AlgorithmCommand:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Describe the command to `argparse`."""
         parser.add_argument("graph", metavar="GRAPH", help=SPEC_HELP)
+        add_file_changes(parser)
         add_device(parser)
         parser.add_argument("--no-verify", dest="verify", action="store_false", help="do not verify the result")
         text = "save the result: .npy, or .npz with a name for each array"
@@ -68,16 +74,21 @@ class AlgorithmCommand:
         algorithm = self.algorithm
         if options.out and options.out.suffix not in (".npy", ".npz"):
             raise InvalidArgumentError(f"--out names an .npy or .npz file (got '{options.out}')")
+        if options.renumber and options.out and options.out.suffix != ".npz":
+            raise InvalidArgumentError(
+                f"with --renumber, --out names an .npz file, which has the labels of the vertices too (got '{options.out}')"
+            )
         check_outputs(options.out, options.json, picture=options.plot)
         on = device(options.device)
-        host = graph_of(options.graph, device="cpu", weights=algorithm.weighted)
+        host = graph_of(options.graph, device="cpu", weights=algorithm.weighted, **file_changes(options))
         graph = host.to(on)
         say(options, f"{options.graph}: {graph.num_vertices:,} vertices, {graph.num_edges:,} edges")
-        source = getattr(options, "source", None)
+        source = vertices_of(host, getattr(options, "source", None))
         workload = bind_algorithm(algorithm, graph, source_of(options.graph, host) if source is None else source, host)
         setting = collect_given(options, *LAUNCH, *algorithm.options)
         if options.tuned:
             setting = {**tuned(algorithm.name, graph), **setting}
+        setting |= vertices_in(algorithm, setting, host)
         watched = ({"trace": _SAMPLES} if options.plot else {}) | ({"progress": True} if options.progress else {})
         result = workload.run(**setting, **watched)
         facts, failure = algorithm.describe(result), ""
@@ -86,11 +97,12 @@ class AlgorithmCommand:
                 facts |= workload.verify(result, setting)
             except VerificationError as error:
                 failure = str(error)
+        facts = {name: _name_vertices(fact, host) for name, fact in facts.items()}
         proved = f"NOT RIGHT: {failure}" if failure else "verified" if options.verify else "not verified"
         said = ", ".join(f"{name} {_format_value(value)}" for name, value in facts.items())
         say(options, result.stats, f"{said}; {proved}")
         if options.out and not failure:
-            _save(options.out, algorithm.arrays(result))
+            _save(options.out, algorithm.arrays(result), host)
             say(options, f"saved to {options.out}")
         write_json(
             options,
@@ -118,8 +130,20 @@ def _format_value(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
 
 
-def _save(path: Path, arrays: dict[str, Array | None]) -> None:
+def _name_vertices(fact: Any, graph: Graph) -> Any:
+    """Return a fact that goes by vertices with their labels, if the graph has some."""
+    labels = graph.labels
+    return (
+        {int(labels[vertex]): value for vertex, value in fact.items()}
+        if isinstance(fact, dict) and labels is not None
+        else fact
+    )
+
+
+def _save(path: Path, arrays: dict[str, Array | None], graph: Graph) -> None:
     found = {name: array.to_numpy() for name, array in arrays.items() if array is not None}
+    if graph.labels is not None and path.suffix == ".npz":
+        found["labels"] = graph.labels
     with replacing(path, "the result") as file:
         if path.suffix == ".npz":
             np.savez(file, **found)  # type: ignore[arg-type]

@@ -26,13 +26,18 @@ from .options import (
     LAUNCH,
     add_algorithm_options,
     add_device,
+    add_file_changes,
     add_graphs,
     add_json,
     add_launch,
     add_source,
     check_outputs,
     collect_given,
+    file_changes,
+    name_changed,
     say,
+    vertices_in,
+    vertices_of,
     write_json,
     write_text,
 )
@@ -73,6 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"one or several of {', '.join(everything)} (default: all but {' and '.join(SCHEDULER)})",
     )
     add_graphs(parser, "a scale-free and a road-like one, whose sizes suit the device")
+    add_file_changes(parser)
     add_device(parser, several=True)
     add_source(parser)
     parser.add_argument("--size", type=int, help="tasks of tree and chain (default: 100 million and 100,000; less on a CPU)")
@@ -121,7 +127,7 @@ def _make_table(options: argparse.Namespace, chosen: Sequence[Device]) -> TextTa
     shapes = [name for name in names if name in SCHEDULER]
     graphs = [f"{_choose_size(options, shape, on):,}" for shape in shapes for on in chosen]
     if len(shapes) < len(names):
-        graphs += options.graph or _choose_graphs(chosen)
+        graphs += [name_changed(options, spec) for spec in options.graph or _choose_graphs(chosen)]
     settings = [setting for name in names for setting in _combine_settings(options, find_algorithms().get(name))]
     return TextTable(names, graphs, [str(on) for on in chosen], settings)
 
@@ -147,16 +153,18 @@ def _measure_rows(options: argparse.Namespace, chosen: Sequence[Device], report:
     registry = find_algorithms()
     algorithms = [registry[name] for name in names if name in registry]
     for spec in dict.fromkeys(options.graph or _choose_graphs(chosen)) if algorithms else ():
-        host = _make_graph(spec, report, any(algorithm.weighted for algorithm in algorithms))
+        host = _make_graph(options, spec, report, any(algorithm.weighted for algorithm in algorithms))
         say(options, report.graphs[-1])
-        source = source_of(spec, host) if options.source is None else options.source
+        name = name_changed(options, spec)
+        source = source_of(spec, host) if options.source is None else vertices_of(host, options.source)
         for on in chosen:
             graph = host.to(on)
             for algorithm in algorithms:
                 workload = bind_algorithm(algorithm, graph, source, host)
                 for setting in _combine_settings(options, algorithm):
                     chosen_options = {**tuned(algorithm.name, graph), **setting} if options.tuned else setting
-                    yield measure(Row(algorithm.name, spec, str(on), chosen_options), workload, on, options.repeat)
+                    chosen_options = chosen_options | vertices_in(algorithm, chosen_options, host)
+                    yield measure(Row(algorithm.name, name, str(on), chosen_options), workload, on, options.repeat)
 
 
 def _choose_graphs(chosen: Sequence[Device]) -> tuple[str, str]:
@@ -164,14 +172,14 @@ def _choose_graphs(chosen: Sequence[Device]) -> tuple[str, str]:
     return ("rmat:22:16", "road:4900:0.62") if large else ("rmat:14:16", "road:300:0.62")
 
 
-def _make_graph(spec: str, report: Report, weights: bool) -> Graph:
+def _make_graph(options: argparse.Namespace, spec: str, report: Report, weights: bool) -> Graph:
     for small in ("rmat:4:4", "road:4"):
         graph_of(small, device="cpu")  # so that compilers are loaded already
     begin = time.perf_counter()
-    host, peak = measure_peak(lambda: graph_of(spec, device="cpu", weights=weights))
+    host, peak = measure_peak(lambda: graph_of(spec, device="cpu", weights=weights, **file_changes(options)))
     seconds = time.perf_counter() - begin
     size = sum(part.nbytes for part in host if part is not None)
-    report.graphs.append(GraphFacts(spec, host.num_vertices, host.num_edges, seconds, size, peak))
+    report.graphs.append(GraphFacts(name_changed(options, spec), host.num_vertices, host.num_edges, seconds, size, peak))
     return host
 
 

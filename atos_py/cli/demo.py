@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.devices import device, devices
 from ..tools.demo import HEADING, measure_rows
-from .options import add_device, add_graphs, add_json, check_outputs, say, write_json
+from .options import add_device, add_file_changes, add_graphs, add_json, check_outputs, file_changes, say, write_json
 
 HELP = "run BFS everywhere and verify it"
 DESCRIPTION = """\
@@ -29,6 +29,7 @@ EXAMPLES = """\
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command to `argparse`."""
     add_graphs(parser, "a road-like and a scale-free one, whose sizes suit the device")
+    add_file_changes(parser)
     add_device(parser, several=True, default="all devices")
     add_json(parser)
 
@@ -40,7 +41,7 @@ def command(options: argparse.Namespace) -> int:
     chosen = [device(spec) for spec in options.device] if options.device else devices()
     say(options, HEADING)
     told: list[dict[str, Any]] = []
-    for row in measure_rows(chosen, options.graph):
+    for row in measure_rows(chosen, options.graph, changes=file_changes(options)):
         say(options, row)
         told.append(
             {"graph": row.graph, "tasks_per_vertex": row.per_vertex, "failure": row.failure, "stats": row.stats.to_dict()}

@@ -13,26 +13,39 @@ from typing import Any
 from ..algorithms.registry import Algorithm, find_algorithms
 from ..compile.program import WORKERS
 from ..errors import FileWriteError, MissingPackageError
+from ..graph.graph import Graph
 from ..graph.spec import SPEC_HELP
 
 __all__ = [
     "LAUNCH",
     "add_algorithm_options",
     "add_device",
+    "add_file_changes",
     "add_graphs",
     "add_json",
     "add_launch",
     "add_source",
     "check_outputs",
     "collect_given",
+    "file_changes",
     "make_progress_bar",
+    "name_changed",
     "say",
+    "vertices_in",
+    "vertices_of",
     "write_json",
     "write_text",
 ]
 
 #: Options of a launch, by the names that they have in Python.
 LAUNCH = ("worker", "fetch_size", "num_blocks", "num_threads", "persistent", "barrier")
+
+
+_CHANGES = {
+    "symmetrize": "add the reverse of each edge; if a file has both directions of some, give --simplify too",
+    "simplify": "drop edges from a vertex to itself, and all but the lightest of parallel edges",
+    "renumber": "number the vertices that edges name from 0 on; sources and results go by the ids of the file",
+}
 
 
 def _add(parser: Any, several: bool, name: str, kind: Callable[[str], Any], text: str, **more: Any) -> None:
@@ -55,6 +68,36 @@ def add_graphs(parser: argparse.ArgumentParser, default: str, *, several: bool =
     """Add ``--graph``; commands on one graph alone take it as an argument."""
     text = SPEC_HELP if required else f"{SPEC_HELP} (default: {default})"
     _add(parser, several, "graph", str, text, metavar="GRAPH", required=required)
+
+
+def add_file_changes(parser: argparse.ArgumentParser) -> None:
+    """Add what is to be changed in a graph that is read from a file."""
+    group = parser.add_argument_group("options of a graph file", "The same as of Graph.load in Python.")
+    for name, text in _CHANGES.items():
+        group.add_argument(f"--{name}", action="store_true", help=text)
+
+
+def file_changes(options: argparse.Namespace) -> dict[str, bool]:
+    """Return what the user wants to be changed in graphs that are read from files."""
+    return {name: True for name in _CHANGES if getattr(options, name)}
+
+
+def name_changed(options: argparse.Namespace, spec: str) -> str:
+    """Return the name of a graph in reports, in which it is another one if it was changed."""
+    return " ".join([spec, *(f"--{name}" for name in file_changes(options))])
+
+
+def vertices_of(graph: Graph, given: Any) -> Any:
+    """Return the vertices that the user has given, one or a list: by their labels, if the graph has some."""
+    if graph.labels is None or given is None:
+        return given
+    return [graph.vertex_of(label) for label in given] if isinstance(given, list) else graph.vertex_of(given)
+
+
+def vertices_in(algorithm: Algorithm, setting: dict[str, Any], graph: Graph) -> dict[str, Any]:
+    """Return the options of a setting that name vertices, with the vertices of the graph."""
+    named = {name: option for name, option in algorithm.options.items() if name in setting}
+    return {name: vertices_of(graph, setting[name]) for name, option in named.items() if option.names_vertices(setting[name])}
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:

@@ -8,8 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from ..core.devices import device
+from ..errors import InvalidArgumentError
 from ..graph.spec import names_of
-from .options import add_device, add_graphs, add_json, check_outputs, make_progress_bar, say, write_json
+from .options import (
+    add_device,
+    add_file_changes,
+    add_graphs,
+    add_json,
+    check_outputs,
+    file_changes,
+    make_progress_bar,
+    say,
+    write_json,
+)
 
 Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
 PAPERS = "atos", "onyx", "simd-x", "worklists"
@@ -45,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_graphs(
         parser, "a scale-free and a road-like one, whose sizes suit paper and device: at most 40 minutes on two CPU cores"
     )
+    add_file_changes(parser)
     add_device(parser)
     text = "counted runs of each setting, in turns; fewer than 10 decide no claim (default: 20)"
     parser.add_argument("--repeat", type=int, default=20, metavar="N", help=text)
@@ -76,17 +88,21 @@ def command(options: argparse.Namespace) -> int:
     from ..models.papers.subjects import default_specs, make_graphs
     from ..models.papers.turns import Options
 
+    changes = file_changes(options)
+    if changes and not options.graph:
+        raise InvalidArgumentError(f"--{next(iter(changes))} is for graph files: name them after --graph")
     measures = dict(zip(PAPERS, (reproduce, reproduce_onyx, reproduce_simdx, reproduce_worklists), strict=True))
     chosen = device(options.device)
     specs = tuple(dict.fromkeys(options.graph or default_specs(options.paper, chosen, options.quick)))
     words = ["atos reproduce --paper", options.paper, *(["--quick"] if options.quick else []), "--graph", *specs]
+    words += [f"--{name}" for name in changes]
     how = Options(
         repeat=options.repeat,
         progress=_number_graphs(names_of(specs)),
         quick=options.quick,
         command=" ".join([*words, f"--repeat {options.repeat} --out DIR"]),
     )
-    done = measures[options.paper](options.out, make_graphs(specs, chosen), how)
+    done = measures[options.paper](options.out, make_graphs(specs, chosen, **changes), how)
     files = [str(path) for path in done.files]
     say(options, *files)
     for finding in done.findings:

@@ -15,7 +15,20 @@ from ..tools.measure import measure
 from ..tools.report import Row
 from ..tools.tune import choose_space, tune
 from ..tools.workloads import bind_algorithm
-from .options import add_device, add_graphs, add_json, add_source, check_outputs, make_progress_bar, say, write_json
+from .options import (
+    add_device,
+    add_file_changes,
+    add_graphs,
+    add_json,
+    add_source,
+    check_outputs,
+    file_changes,
+    make_progress_bar,
+    name_changed,
+    say,
+    vertices_of,
+    write_json,
+)
 
 HELP = "find the best setting of an algorithm on a graph"
 DESCRIPTION = """\
@@ -43,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     names = list(find_algorithms())
     parser.add_argument("--algorithm", required=True, choices=names, metavar="NAME", help=f"one of {', '.join(names)}")
     add_graphs(parser, "", several=False, required=True)
+    add_file_changes(parser)
     add_device(parser)
     add_source(parser)
     parser.add_argument("--budget", type=float, default=120, metavar="S", help="seconds for the search (default: 120)")
@@ -56,9 +70,9 @@ def command(options: argparse.Namespace) -> int:
     check_outputs(options.json, options.csv, picture=options.draw)
     on = device(options.device)
     algorithm = find_algorithms()[options.algorithm]
-    host = graph_of(options.graph, device="cpu", weights=algorithm.weighted)
+    host = graph_of(options.graph, device="cpu", weights=algorithm.weighted, **file_changes(options))
     graph = host.to(on)
-    source = source_of(options.graph, host) if options.source is None else options.source
+    source = source_of(options.graph, host) if options.source is None else vertices_of(host, options.source)
     workload = bind_algorithm(algorithm, graph, source, host)
 
     verified = set()
@@ -88,7 +102,7 @@ def command(options: argparse.Namespace) -> int:
     failed = False
     medians, rows = [], []
     for name, setting in ("best", tuning.best), ("defaults", {}):
-        row = measure(Row(options.algorithm, options.graph, str(on), setting), workload, on, 7)
+        row = measure(Row(options.algorithm, name_changed(options, options.graph), str(on), setting), workload, on, 7)
         rows.append(row)
         failed |= bool(row.failure)
         medians.append(statistics.median(row.milliseconds or [float("nan")]))

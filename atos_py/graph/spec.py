@@ -50,7 +50,15 @@ SPEC_HELP = (
 )
 
 
-def graph_of(spec: str, *, device: Device | str | None = None, weights: bool = False) -> Graph:
+def graph_of(
+    spec: str,
+    *,
+    device: Device | str | None = None,
+    weights: bool = False,
+    symmetrize: bool = False,
+    simplify: bool = False,
+    renumber: bool = False,
+) -> Graph:
     """Return the graph that a word names.
 
     Parameters
@@ -64,16 +72,20 @@ def graph_of(spec: str, *, device: Device | str | None = None, weights: bool = F
         Where the graph goes; the best device there is unless given.
     weights : bool
         Whether to keep the weights of a file that has some; what is generated has those that the word ends in.
+    symmetrize, simplify, renumber : bool
+        As in `Graph.load`, of a file.
 
     Raises
     ------
     InvalidArgumentError
-        If the parameters are not those of the generator.
+        If the parameters are not those of the generator, or what is generated is to be changed as a file.
     MissingFileError, GraphFormatError
         If there is no such file, or it is malformed.
     """
     if not _generated(spec):
-        return Graph.load(spec, device=device, weights=weights)
+        return Graph.load(spec, device=device, weights=weights, symmetrize=symmetrize, simplify=simplify, renumber=renumber)
+    if symmetrize or simplify or renumber:
+        raise InvalidArgumentError(f"{spec!r} is no file: symmetrize, simplify and renumber are for those; leave them out")
     unweighted, weighted, bounds = spec.partition("@")
     numbers, sampled, probability = unweighted.partition("~")
     kind, *given = numbers.split(":")

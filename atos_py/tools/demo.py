@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,27 +49,31 @@ class Row:
         return _FORMAT.format(self.graph, *cells, f"{self.per_vertex:.2f}", f"NO: {self.failure}" if self.failure else "yes")
 
 
-def make_graphs(device: Device, specs: Sequence[str] | None) -> Iterator[tuple[str, Graph, int]]:
+def make_graphs(device: Device, specs: Sequence[str] | None, **changes: bool) -> Iterator[tuple[str, Graph, int]]:
     """Make the graphs, with each its name and a source; a road-like and a scale-free one that suit the device unless given.
 
     Parameters
     ----------
     device : Device
     specs : sequence of str or None
+    **changes
         As for `graph_of`.
     """
     specs = specs or (("road:2000", "rmat:20") if device.kind == "cuda" else ("road:400", "rmat:15"))
     for spec, name in zip(specs, names_of(specs), strict=True):
-        graph = graph_of(spec, device=device)
+        graph = graph_of(spec, device=device, **changes)
         yield name, graph, source_of(spec, graph)
 
 
 def measure_rows(
-    devices: Sequence[Device], specs: Sequence[str] | None = None, search: Callable[..., BFSResult] = bfs
+    devices: Sequence[Device],
+    specs: Sequence[str] | None = None,
+    search: Callable[..., BFSResult] = bfs,
+    changes: Mapping[str, bool] | None = None,
 ) -> Iterator[Row]:
-    """Run everything, a row at a time; `search` takes the place of `bfs` in tests."""
+    """Run everything, a row at a time; `search` takes the place of `bfs` in tests, and `changes` are those of `graph_of`."""
     for device in devices:
-        for name, graph, source in make_graphs(device, specs):
+        for name, graph, source in make_graphs(device, specs, **(changes or {})):
             for worker, persistent, barrier in itertools.product(WORKERS, (True, False), (False, True)):
                 failure = ""
                 options = {"worker": worker, "persistent": persistent, "barrier": barrier}

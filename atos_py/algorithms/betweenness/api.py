@@ -25,7 +25,7 @@ from ...runtime.stats import LaunchStats
 from ...support.splitmix64 import splitmix64
 from ...support.validation import as_host_array, check_bool, check_int
 from ..arguments import check_sources, hash_of_seed, per_vertex, rows_on_host
-from ..bfs.entry import SOURCES
+from ..bfs.entry import SOURCES_OR_COUNT
 from ..frame import algorithm, verifier
 from ..launch_sequence import LaunchSequence
 from ..registry import SEED, pick_options, register
@@ -312,6 +312,6 @@ register(
 Finds the part of all shortest paths, by edges, that leads through each vertex, or an estimate from the paths that begin at some
 vertices (Brandes 2001). The command takes 32 of them unless told otherwise. A serial implementation checks the result.""",
     examples=("rmat:8:8 --out centrality.npy", "rmat:16:16 --sources 64"),
-    options={"sources": SOURCES, "seed": SEED},
+    options={"sources": SOURCES_OR_COUNT, "seed": SEED},
     defaults={"sources": 32},
 )

@@ -11,7 +11,7 @@ from .pushed_levels import try_first
 from .tasks import visit
 from .verify import verify_bfs
 
-__all__ = ["CUTOFF", "SOURCES", "TARGET"]
+__all__ = ["CUTOFF", "SOURCES", "SOURCES_OR_COUNT", "TARGET"]
 
 
 def _number_of(word: str) -> int | float:
@@ -26,8 +26,10 @@ def _vertices_of(word: str) -> int | list[int]:
 
 
 #: Options of several searches.
-TARGET = Option("a vertex that is all that is wanted: the search ends soon after", int)
-SOURCES = Option("vertices to start from, separated by commas; of betweenness also how many, as one number", _vertices_of)
+TARGET = Option("a vertex that is all that is wanted: the search ends soon after", int, "any")
+_TEXT = "vertices to start from, separated by commas; of betweenness also how many, as one number"
+SOURCES = Option(_TEXT, _vertices_of, "any")
+SOURCES_OR_COUNT = Option(_TEXT, _vertices_of, "lists")
 CUTOFF = Option("the largest distance that is wanted, inclusive", _number_of)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import GraphFormatError, InvalidArgumentError, MissingPackageError, UnsupportedTypeError
 from ...support.atomic_files import open_regular
-from ..csr import EdgeChunk, EdgeList, chunk_edges
+from ..csr import MAX_VERTICES, EdgeChunk, EdgeList, chunk_edges
 from ..weights import check_weights
 from .headings import explain_headings
 from .lines import MAX_WIDE_ID
@@ -38,7 +38,11 @@ def read_parquet(path: Path, renumber: bool = False) -> EdgeList:
                 raise
             raise GraphFormatError(path, None, str(error) or type(error).__name__) from error
     try:
-        edges = _wide_edges(*columns) if renumber else chunk_edges(*columns)
+        if renumber:
+            edges = _wide_edges(*columns)
+        else:
+            _check_width(*columns[:2])
+            edges = chunk_edges(*columns)
     except (InvalidArgumentError, UnsupportedTypeError) as error:
         raise GraphFormatError(path, None, str(error)) from error
     num_edges = columns[0].size
@@ -61,6 +65,17 @@ def _numbers_of(column: Any, name: str) -> Any:
             f"column {name!r} is of type {column.type}, and not of numbers; pandas.factorize makes numbers of names"
         )
     return values
+
+
+def _check_width(*columns: Any) -> None:
+    """Raise if an id does not fit 32 bits, but could be renumbered."""
+    for ids in columns:
+        largest = int(ids.max(initial=0)) if ids.dtype.kind in "iu" else 0
+        if MAX_VERTICES <= largest < MAX_WIDE_ID:
+            raise InvalidArgumentError(
+                f"vertex id '{largest}' is outside 0..{MAX_VERTICES - 1};"
+                " with renumber=True (--renumber) vertices get other numbers"
+            )
 
 
 def _wide_edges(sources: Any, targets: Any, weights: Any = None) -> EdgeList:

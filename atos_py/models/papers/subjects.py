@@ -41,10 +41,13 @@ def default_specs(paper: str, device: Device, quick: bool) -> tuple[str, ...]:
     return of_device[quick][paper]
 
 
-def make_graphs(specs: tuple[str, ...], device: Device) -> Iterator[tuple[str, Graph]]:
-    """Make the undirected graphs that words name, one at a time, so that they need not be in memory together."""
+def make_graphs(specs: tuple[str, ...], device: Device, **changes: bool) -> Iterator[tuple[str, Graph]]:
+    """Make the undirected graphs that words name, one at a time, so that they need not be in memory together.
+
+    `changes` are options of `Graph.load`, for files.
+    """
     for name, spec in zip(names_of(specs), specs, strict=True):
-        yield name, graph_of(spec, device=device).to_symmetric()
+        yield name, graph_of(spec, device=device, **changes).to_symmetric()
 
 
 def make_directory(out: Path) -> None:
