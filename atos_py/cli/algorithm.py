@@ -16,7 +16,7 @@ from ..graph.graph import Graph
 from ..graph.spec import SPEC_HELP, graph_of, source_of
 from ..support.atomic_files import replacing
 from ..tools.tuning_cache import tuned
-from ..tools.workloads import bind_algorithm
+from ..tools.workloads import bind_algorithm, vertices_of
 from .options import (
     LAUNCH,
     add_algorithm_options,
@@ -28,8 +28,6 @@ from .options import (
     collect_given,
     file_changes,
     say,
-    vertices_in,
-    vertices_of,
     write_json,
 )
 
@@ -88,7 +86,6 @@ class AlgorithmCommand:
         setting = collect_given(options, *LAUNCH, *algorithm.options)
         if options.tuned:
             setting = {**tuned(algorithm.name, graph), **setting}
-        setting |= vertices_in(algorithm, setting, host)
         watched = ({"trace": _SAMPLES} if options.plot else {}) | ({"progress": True} if options.progress else {})
         result = workload.run(**setting, **watched)
         facts, failure = algorithm.describe(result), ""

@@ -21,7 +21,7 @@ from ..tools.machine import measure_peak, read_device_facts, read_versions
 from ..tools.measure import measure
 from ..tools.report import GraphFacts, Report, Row, TextTable
 from ..tools.tuning_cache import tuned
-from ..tools.workloads import SCHEDULER, bind_algorithm, make_scheduler_workload
+from ..tools.workloads import SCHEDULER, bind_algorithm, make_scheduler_workload, vertices_of
 from .options import (
     LAUNCH,
     add_algorithm_options,
@@ -36,8 +36,6 @@ from .options import (
     file_changes,
     name_changed,
     say,
-    vertices_in,
-    vertices_of,
     write_json,
     write_text,
 )
@@ -163,7 +161,6 @@ def _measure_rows(options: argparse.Namespace, chosen: Sequence[Device], report:
                 workload = bind_algorithm(algorithm, graph, source, host)
                 for setting in _combine_settings(options, algorithm):
                     chosen_options = {**tuned(algorithm.name, graph), **setting} if options.tuned else setting
-                    chosen_options = chosen_options | vertices_in(algorithm, chosen_options, host)
                     yield measure(Row(algorithm.name, name, str(on), chosen_options), workload, on, options.repeat)
 
 

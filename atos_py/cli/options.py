@@ -13,7 +13,6 @@ from typing import Any
 from ..algorithms.registry import Algorithm, find_algorithms
 from ..compile.program import WORKERS
 from ..errors import FileWriteError, MissingPackageError
-from ..graph.graph import Graph
 from ..graph.spec import SPEC_HELP
 
 __all__ = [
@@ -31,8 +30,6 @@ __all__ = [
     "make_progress_bar",
     "name_changed",
     "say",
-    "vertices_in",
-    "vertices_of",
     "write_json",
     "write_text",
 ]
@@ -85,19 +82,6 @@ def file_changes(options: argparse.Namespace) -> dict[str, bool]:
 def name_changed(options: argparse.Namespace, spec: str) -> str:
     """Return the name of a graph in reports, in which it is another one if it was changed."""
     return " ".join([spec, *(f"--{name}" for name in file_changes(options))])
-
-
-def vertices_of(graph: Graph, given: Any) -> Any:
-    """Return the vertices that the user has given, one or a list: by their labels, if the graph has some."""
-    if graph.labels is None or given is None:
-        return given
-    return [graph.vertex_of(label) for label in given] if isinstance(given, list) else graph.vertex_of(given)
-
-
-def vertices_in(algorithm: Algorithm, setting: dict[str, Any], graph: Graph) -> dict[str, Any]:
-    """Return the options of a setting that name vertices, with the vertices of the graph."""
-    named = {name: option for name, option in algorithm.options.items() if name in setting}
-    return {name: vertices_of(graph, setting[name]) for name, option in named.items() if option.names_vertices(setting[name])}
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:

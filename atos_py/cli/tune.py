@@ -14,7 +14,7 @@ from ..graph.spec import graph_of, source_of
 from ..tools.measure import measure
 from ..tools.report import Row
 from ..tools.tune import choose_space, tune
-from ..tools.workloads import bind_algorithm
+from ..tools.workloads import bind_algorithm, vertices_of
 from .options import (
     add_device,
     add_file_changes,
@@ -26,7 +26,6 @@ from .options import (
     make_progress_bar,
     name_changed,
     say,
-    vertices_of,
     write_json,
 )
 

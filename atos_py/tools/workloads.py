@@ -16,7 +16,7 @@ from ..graph.graph import Graph
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 
-__all__ = ["SCHEDULER", "Workload", "bind_algorithm", "make_scheduler_workload"]
+__all__ = ["SCHEDULER", "Workload", "bind_algorithm", "make_scheduler_workload", "vertices_of"]
 
 SCHEDULER = ("tree", "chain")
 
@@ -54,10 +54,18 @@ class _Proved(NamedTuple):
         )
 
 
+def vertices_of(graph: Graph, given: Any) -> Any:
+    """Return the vertices that a user has named, one or a list: by their labels, if the graph has some."""
+    if graph.labels is None or given is None:
+        return given
+    return [graph.vertex_of(label) for label in given] if isinstance(given, list) else graph.vertex_of(given)
+
+
 def bind_algorithm(algorithm: Algorithm, graph: Graph, source: int | Sequence[int], host: Graph | None = None) -> Workload:
     """Bind an algorithm to a graph.
 
-    A result that equals the one proved before, found with the same options, is right without another proof.
+    A result that equals the one proved before, found with the same options, is right without another proof. Options of runs
+    name vertices by their labels, if the graph has some.
 
     Parameters
     ----------
@@ -68,13 +76,18 @@ def bind_algorithm(algorithm: Algorithm, graph: Graph, source: int | Sequence[in
     host : Graph, optional
         A copy of the graph on the host, for verification.
     """
-    checked = graph if host is None else host
+    checked = named = graph if host is None else host
     if not algorithm.weighted and graph.weights is not None:
         graph, checked = graph._replace(weights=None), checked._replace(weights=None)
     defaults = {**algorithm.defaults, **({"source": source} if algorithm.has_source else {})}
 
+    def renamed(options: dict[str, Any]) -> dict[str, Any]:
+        own = {name: algorithm.options[name] for name in options if name in algorithm.options}
+        those = [name for name, option in own.items() if option.names_vertices(options[name])]
+        return options | {name: vertices_of(named, options[name]) for name in those}
+
     def run(**options: Any) -> Any:
-        return algorithm.run(graph, **defaults | options)
+        return algorithm.run(graph, **defaults | renamed(options))
 
     proved: list[_Proved] = []
 
@@ -83,7 +96,7 @@ def bind_algorithm(algorithm: Algorithm, graph: Graph, source: int | Sequence[in
         described = algorithm.describe(result)
         if proved and proved[0].is_same(options, described, arrays):
             return proved[0].numbers
-        found = algorithm.verify(checked, result, defaults | options)
+        found = algorithm.verify(checked, result, defaults | renamed(options))
         copies = {name: np.array(array) for name, array in arrays.items()}  # on the CPU, users may write what the result has
         proved[:] = [_Proved(dict(options), described, copies, described if found is None else found)]
         return proved[0].numbers

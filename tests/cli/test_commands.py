@@ -132,6 +132,81 @@ class TestAlgorithms:
         assert said.rstrip().endswith("; not verified")
 
 
+class TestGraphFiles:
+    """A file of edges between vertices with large ids: in one direction or both, and a loop."""
+
+    EDGES = ((100, 7), (7, 100), (7, 900000), (7, 7), (55, 900000))
+
+    @pytest.fixture
+    def path(self, tmp_path):
+        path = tmp_path / "far.txt"
+        path.write_text("".join(f"{u} {v}\n" for u, v in self.EDGES))
+        return str(path)
+
+    def test_results_by_label(self, path, tmp_path, capsys):
+        out = tmp_path / "tree.npz"
+        changes = ["--symmetrize", "--simplify", "--renumber"]
+        code, told, said = run(capsys, "bfs", path, *changes, "--source", "100", "--parents", "--out", str(out))
+        assert (code, told["graph"]) == (0, {"name": path, "vertices": 4, "edges": 6})
+        assert "empty" not in said
+        with np.load(out) as found:
+            assert found["labels"].tolist() == [7, 55, 100, 900000]
+            assert dict(zip(found["labels"].tolist(), found["depth"].tolist(), strict=True)) == {100: 0, 7: 1, 900000: 2, 55: 3}
+            assert found["labels"][found["parent"]].tolist() == [100, 900000, 100, 7]
+
+    def test_options_of_algorithms_are_labels(self, path, tmp_path, capsys):
+        out = str(tmp_path / "distance.npz")
+        changes = ["--symmetrize", "--renumber"]
+        _, told, _ = run(capsys, "shortest_path_lengths", path, *changes, "--sources", "900000,100", "--out", out)
+        assert told["options"]["sources"] == [900000, 100]
+        with np.load(out) as found:
+            assert found["distance"][0].tolist() == [1, 1, 2, 0]
+        _, told, _ = run(capsys, "bfs", path, *changes, "--source", "100", "--target", "900000")
+        assert told["options"]["target"] == 900000
+        assert run(capsys, "betweenness", path, *changes, "--sources", "2")[0] == 0  # which says how many
+        _, told, said = run(capsys, "pagerank", path, *changes)
+        assert sorted(map(int, told["result"]["highest ranks"])) == [7, 55, 100, 900000]
+        assert "900000 (" in said
+        assert main(["bfs", path, "--renumber", "--source", "0", "--device", "cpu"]) == 2
+        assert "no vertex has the label 0" in capsys.readouterr().err
+
+    def test_labels_that_were_saved_count_too(self, path, tmp_path, capsys):
+        atos.Graph.load(path, renumber=True, device="cpu").save(tmp_path / "far.npz")
+        assert run(capsys, "bfs", str(tmp_path / "far.npz"), "--source", "55")[1]["result"]["reached"] == 2
+
+    def test_every_command(self, path, tmp_path, capsys):
+        changes = ["--graph", path, "--symmetrize", "--simplify", "--renumber"]
+        _, told, _ = run(capsys, "bench", "--algorithm", "bfs", *changes, "--source", "55", "--repeat", "1")
+        name = f"{path} --symmetrize --simplify --renumber"
+        assert [row["graph"] for row in told["rows"]] == [told["graphs"][0]["graph"]] == [name]
+        assert told["rows"][0]["result"] == {"reached": 4, "levels": 4}
+        code, told, _ = run(capsys, "tune", "--algorithm", "bfs", *changes, "--source", "55", "--budget", "0.01")
+        assert (code, told["again"]["defaults"]["failure"]) == (0, "")
+        code, told, _ = run(capsys, "demo", *changes)
+        assert (code, {row["stats"]["device"] for row in told["rows"]}) == (0, {"cpu"})
+
+    def test_a_warning_is_a_line(self, path, capsys):
+        assert main(["bfs", path, "--source", "100", "--device", "cpu"]) == 0
+        line = capsys.readouterr().err
+        assert line.startswith(f"atos_py: the edges of '{path}' name 4 vertices, but the largest id, 900000, makes 900,001,")
+        assert line.count("\n") == 1
+
+    @pytest.mark.parametrize(
+        ("command", "said"),
+        [
+            (["bfs", "far.txt", "--renumber", "--out", "depth.npy"], "with --renumber, --out names an .npz file"),
+            (["bfs", GRAPH, "--renumber"], f"'{GRAPH}' is no file: symmetrize, simplify and renumber are for those"),
+            (["bench", "--graph", GRAPH, "--simplify"], f"'{GRAPH}' is no file"),
+            (["tune", "--algorithm", "bfs", "--graph", GRAPH, "--symmetrize"], f"'{GRAPH}' is no file"),
+            (["demo", "--symmetrize"], "is no file"),
+            (["reproduce", "--out", "x", "--symmetrize"], "--symmetrize is for graph files: name them after --graph"),
+        ],
+    )
+    def test_what_is_no_file_is_not_changed(self, command, said, capsys):
+        assert main([*command, "--device", "cpu"]) == 2
+        assert said in capsys.readouterr().err
+
+
 class TestJson:
     def test_info(self, capsys):
         assert main(["info", "--json", "-"]) == 0
