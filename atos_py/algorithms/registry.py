@@ -34,12 +34,12 @@ class Option:
         and only the algorithm's own command has it.
     vertices : str
         Whether the value names vertices, which the user calls by their labels: "" if it does not, "any", or "lists" if only
-        a list does, and one number is a count.
+        a list does, and one number is a count. Algorithms whose option has the same name and text may differ in this.
     """
 
     help: str
     convert: Callable[[str], Any] | None = str
-    vertices: str = ""
+    vertices: str = field(default="", compare=False)
 
     def names_vertices(self, value: Any) -> bool:
         """Whether a value names vertices."""

@@ -377,8 +377,7 @@ def asarray(
         An `Array`, a NumPy array or what NumPy makes one of, or an array that has ``__cuda_array_interface__`` or DLPack: of
         CuPy, PyTorch, JAX or Numba, on the CPU or a GPU.
     dtype : dtype, optional
-        Of the elements; by default as they are, but for float16 on the host, which becomes float32, and for numbers in another
-        order of bytes, which get that of the machine, both in a copy.
+        Of the elements; by default as they are, but a copy has float32 for halves, and the machine's order of bytes.
     device : Device or str, optional
         Where the array shall be; by default where `obj` is if that is a GPU, otherwise the best device there is.
     readonly : bool

@@ -69,6 +69,7 @@ def measure_rows(
     devices: Sequence[Device],
     specs: Sequence[str] | None = None,
     search: Callable[..., BFSResult] = bfs,
+    *,
     changes: Mapping[str, bool] | None = None,
 ) -> Iterator[Row]:
     """Run everything, a row at a time; `search` takes the place of `bfs` in tests, and `changes` are those of `graph_of`."""
