@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InvalidArgumentError
+from ..support.host_memory import host_memory_for
 from ..support.validation import as_integers, check_int
 from .graph_arrays import GraphArrays
 from .kept import kept
@@ -42,6 +43,7 @@ class LabeledRows(GraphArrays):
         labels: NDArray[np.int64] | None = kept(self).get("labels")
         return labels
 
+    @host_memory_for("Graph.vertex_of")
     def vertex_of(self, label: int) -> int:
         """Return the vertex with a label; without labels, vertices are called by their numbers.
 

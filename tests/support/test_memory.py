@@ -75,6 +75,14 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
         lambda folder: [(folder / "a.txt").write_text("0 1 5\n"), folder / "a.txt"][1],
         lambda path: Graph.load(path, device=CPU),
     ),
+    "Graph.load, renumbered": (
+        lambda folder: [(folder / "a.txt").write_text("7 9 {'weight': 2}\n"), folder / "a.txt"][1],
+        lambda path: Graph.load(path, device=CPU, renumber=True),
+    ),
+    "Graph.vertex_of": (
+        lambda folder: [(folder / "a.txt").write_text("7 9\n"), Graph.load(folder / "a.txt", device=CPU, renumber=True)][1],
+        lambda graph: graph.vertex_of(9),
+    ),
     "Graph.load, in parts": (
         lambda folder: written(GRAPH, folder / "a.npz"),
         lambda path: Graph.load(path, devices=["cpu", "cpu:1"], order="random"),
