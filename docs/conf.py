@@ -57,7 +57,6 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
     "within_subsection_order": "FileNameSortKey",
-    "default_thumb_file": str(ROOT / "docs" / "_static" / "thumbnail.svg"),
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,

@@ -240,7 +240,8 @@ def galaxies(n, device=None):
 if __name__ == "__main__":
     from matplotlib import pyplot as plt
 
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
+    arguments = [] if hasattr(sys, "ps1") else sys.argv[1:]  # in a notebook they are those of the kernel
+    n = int(arguments[0]) if arguments else 4000
     bodies = galaxies(n)
     for step in range(241):
         stats = atos.LaunchStats.total(bodies.step())

@@ -8,6 +8,7 @@ New York (USA-road-d.NY.gr.gz of the 9th DIMACS challenge). ``python examples/bf
 from __future__ import annotations
 
 import argparse
+import sys
 
 import numpy as np
 
@@ -31,12 +32,14 @@ def visit(worker, v, i, first, next_depth, graph, depth):
 # %%
 # The rest runs on the host.
 def main() -> None:
-    """Search, verify, and print the result."""
+    """Search, verify, print the result, and draw how many vertices have each depth."""
+    from matplotlib import pyplot as plt
+
     parser = argparse.ArgumentParser(description="Search a graph breadth-first, and verify the result.")
     parser.add_argument("file", nargs="?", help=".gr, .mtx, .txt or .npz, gzipped or not")
     parser.add_argument("--source", type=int, default=0)
     parser.add_argument("--device", help="cpu, cuda or cuda:N; by default the first GPU, or the CPU if there is none")
-    options = parser.parse_args()
+    options = parser.parse_args([] if hasattr(sys, "ps1") else None)  # in a notebook sys.argv is that of the kernel
     device = atos.device(options.device)
     if options.file:
         graph = atos.Graph.load(options.file, device=device, weights=False)
@@ -53,6 +56,9 @@ def main() -> None:
     found = depth.to_numpy()
     reached = found[found != atos.UNREACHED]
     print(f"{reached.size:,} of {graph.num_vertices:,} vertices reached, the farthest over {reached.max():,} edges; verified")
+    plt.fill_between(range(reached.max() + 1), np.bincount(reached))
+    plt.gca().set(xlabel="depth", ylabel="vertices")
+    plt.show()
 
 
 if __name__ == "__main__":

@@ -115,9 +115,10 @@ def factorize(matrix: np.ndarray, **launch_options) -> tuple[np.ndarray, atos.La
     return np.triu(a.to_numpy()), stats
 
 
-def main() -> None:
-    """Factorize a random matrix, and compare with SciPy."""
-    size = int(sys.argv[1]) if len(sys.argv) > 1 else 12
+def main(size: int = 12) -> None:
+    """Factorize a random matrix of size x size tiles, compare with SciPy, and draw the factor."""
+    from matplotlib import pyplot as plt
+
     rng = np.random.default_rng(0)
     half = rng.standard_normal((size * SIDE, size * SIDE))
     matrix = half @ half.T + size * SIDE * np.eye(size * SIDE)
@@ -126,7 +127,12 @@ def main() -> None:
     assert error < 1e-14, error
     assert np.allclose(u, scipy.linalg.cholesky(matrix), rtol=1e-10, atol=1e-10)
     print(f"{size * SIDE} x {size * SIDE}: error {error:.1e}, verified", stats, sep="\n")
+    plt.imshow(np.where(u == 0, np.nan, np.abs(u)), norm="log")
+    plt.hlines(SIDE * np.arange(1, size) - 0.5, -0.5, len(u) - 0.5, "white", linewidth=0.5)
+    plt.vlines(SIDE * np.arange(1, size) - 0.5, -0.5, len(u) - 0.5, "white", linewidth=0.5)
+    plt.colorbar(label="size of an element of U")
+    plt.show()
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # in a notebook sys.argv is that of the kernel
+    main(*map(int, [] if hasattr(sys, "ps1") else sys.argv[1:]))

@@ -26,21 +26,27 @@ def conflicts(num_students: int = 5000, num_exams: int = 2000, each: int = 4) ->
 
 # %%
 # The order in which vertices are colored decides how many colors are needed.
-def main() -> None:
-    """Color in each order, and print the result."""
-    graph = atos.Graph.load(sys.argv[1], weights=False) if len(sys.argv) > 1 else conflicts()
+def main(file: str | None = None) -> None:
+    """Color in each order, print the result, and draw how many exams there are at each time."""
+    from matplotlib import pyplot as plt
+
+    graph = atos.Graph.load(file, weights=False) if file else conflicts()
     print(graph, "with maximum degree", graph.max_degree)
     for order in ORDERS:
         result = color(graph, order)
         verify_coloring(graph, result.colors)
         ratio = result.stats.tasks_run / graph.num_vertices
         print(f"{order:8} {result.num_colors:4} colors, {ratio:.3f} tasks for each vertex, {result.stats.milliseconds:.2f} ms")
+        plt.step(range(result.num_colors), np.bincount(result.colors), label=f"{order}: {result.num_colors}")
 
     # The same tasks in rounds with barriers between them: the bulk-synchronous way.
     rounds = color(graph, "degree", worker="warp", barrier=True)
     verify_coloring(graph, rounds.colors)
     print(rounds.stats)
+    plt.gca().set(xlabel="color (time)", ylabel="vertices (exams)")
+    plt.legend(title="order: colors")
+    plt.show()
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # in a notebook sys.argv is that of the kernel
+    main(*[] if hasattr(sys, "ps1") else sys.argv[1:])

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,17 @@ BOARD = np.dtype([("mine", np.int32), ("theirs", np.int32), ("up", np.int64), ("
 LEAF = 32  # numbers that are sorted without a fork
 LINES = (0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124)  # squares in a row: bits of a board
 FULL = 0o777
+
+
+def run(queue: atos.Queue, tasks: Any, *args: Any) -> None:
+    """Launch, print the statistics, and draw how many tasks have run by when."""
+    from matplotlib import pyplot as plt
+
+    stats = queue.launch_thread(tasks, *args, trace=20)
+    print(stats)
+    plt.plot(stats.trace["milliseconds"], stats.trace["tasks_run"], label=stats.task)
+    plt.gca().set(xlabel="time (ms)", ylabel="tasks run")
+    plt.legend()
 
 
 # %%
@@ -43,7 +55,7 @@ def number(n: int) -> int:
     """Return a Fibonacci number."""
     joins, queue = atos.Joins(1000), atos.Queue(1000, dtype=CALL, take="newest")
     queue.push([(n, 0)])
-    print(queue.launch_thread(fibonacci, joins))
+    run(queue, fibonacci, joins)
     return int(joins.result)
 
 
@@ -85,7 +97,7 @@ def sorted_by_tasks(numbers: np.ndarray) -> np.ndarray:
     data, spare = atos.asarray(numbers.copy()), atos.zeros(len(numbers), dtype=numbers.dtype)
     joins, queue = atos.Joins(1000, combine=None), atos.Queue(1000, dtype=PART)
     queue.push((0, len(numbers), 0, 0))
-    print(queue.launch_thread((sort, merge), data, spare, joins))
+    run(queue, (sort, merge), data, spare, joins)
     return data.to_numpy()
 
 
@@ -123,7 +135,7 @@ def value_of_the_game() -> int:
     """Return what the empty board is worth."""
     joins, queue = atos.Joins(1000, np.int32, combine="max"), atos.Queue(1000, dtype=BOARD, take="newest")
     queue.push([(0, 0, 0, 0)])
-    print(queue.launch_thread(play, joins))
+    run(queue, play, joins)
     return int(joins.result)
 
 
@@ -136,9 +148,10 @@ def negamax(mine: int, theirs: int) -> int:
     return max((-negamax(theirs, mine | move) for move in moves), default=0)
 
 
-def main() -> None:
+def main(n: int = 25) -> None:
     """Run the three programs, and compare with what NumPy and recursion on the host say."""
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 25
+    from matplotlib import pyplot as plt
+
     a, b = 0, 1
     for _ in range(n):
         a, b = b, a + b
@@ -149,7 +162,8 @@ def main() -> None:
     print(f"{len(numbers):,} numbers sorted, verified")
     assert value_of_the_game() == negamax(0, 0)
     print(f"tic-tac-toe: value {negamax(0, 0)}, verified")
+    plt.show()
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # in a notebook sys.argv is that of the kernel
+    main(*map(int, [] if hasattr(sys, "ps1") else sys.argv[1:]))

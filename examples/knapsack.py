@@ -41,7 +41,9 @@ def leave_out(worker, node, i, last, packed, room, weight, value, best):
 
 
 def main() -> None:
-    """Pack the things, and verify the result by dynamic programming."""
+    """Pack the things, verify the result by dynamic programming, and draw the best value for each size of a knapsack."""
+    from matplotlib import pyplot as plt
+
     room, sums = int(WEIGHTS.sum()) // 2, [np.concatenate([[0], np.cumsum(of)]) for of in (WEIGHTS, VALUES)]
     best, queue = atos.zeros(1, dtype=np.int64), atos.Queue(1 << 14, dtype=NODE, buckets=16, delta=1)
     queue.push((0, room, 0), 0)
@@ -51,6 +53,11 @@ def main() -> None:
         table[weight:] = np.maximum(table[weight:], table[:-weight] + value)
     assert best[0] == table[room]
     print(f"{len(WEIGHTS)} things: value {best[0]:,}, verified; a queue for {queue.capacity:,} items", stats, sep="\n")
+    plt.plot(table)
+    plt.plot(room, best[0], "o", label=f"by tasks: {best[0]:,}")
+    plt.gca().set(xlabel="room", ylabel="value of the best packing")
+    plt.legend()
+    plt.show()
 
 
 if __name__ == "__main__":

@@ -248,7 +248,8 @@ def verify(mesh):
 if __name__ == "__main__":
     from matplotlib import pyplot as plt
 
-    mesh, stats = triangulated(random_points(int(sys.argv[1]) if len(sys.argv) > 1 else 300)), []
+    arguments = [] if hasattr(sys, "ps1") else sys.argv[1:]  # in a notebook they are those of the kernel
+    mesh, stats = triangulated(random_points(int(arguments[0]) if arguments else 300)), []
     for k in range(2):
         corner, angle = mesh.triangles.corner.to_numpy(), verify(mesh)
         plt.subplot(1, 2, 1 + k, title=f"angles from {angle:.1f} degrees", aspect="equal").axis("off")

@@ -35,7 +35,7 @@ def visit(worker, v, i, graph, depth):
 
 
 def main(scale: int = 12, how: str | None = None) -> None:
-    """Search a graph together with the other processes; the first one verifies and prints."""
+    """Search a graph together with the other processes; the first one verifies, prints, and draws the levels."""
     graph = atos.generate.rmat(scale, device="cpu")  # the same in all
     device = f"cuda:{os.environ['LOCAL_RANK']}" if how == "nccl" else "cpu"
     source = int(np.argmax(graph.degrees()))
@@ -51,9 +51,16 @@ def main(scale: int = 12, how: str | None = None) -> None:
         found = depth.to_numpy()  # of all processes
         if processes.rank == 0:
             atos.verify_bfs(graph, source, found)
-            levels = ", ".join(map(str, np.bincount(found[found != atos.UNREACHED])))
-            print(parts, search, f"{processes}: {levels} vertices in the levels from 0 on; verified", sep="\n")
+            levels = np.bincount(found[found != atos.UNREACHED])
+            text = ", ".join(map(str, levels))
+            print(parts, search, f"{processes}: {text} vertices in the levels from 0 on; verified", sep="\n")
+            from matplotlib import pyplot as plt
+
+            plt.bar(range(len(levels)), levels)
+            plt.gca().set(xlabel="level", ylabel="vertices")
+            plt.show()
 
 
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:2]), *sys.argv[2:3])
+if __name__ == "__main__":  # in a notebook sys.argv is that of the kernel
+    arguments = [] if hasattr(sys, "ps1") else sys.argv[1:]
+    main(*map(int, arguments[:1]), *arguments[1:2])

@@ -36,7 +36,9 @@ def send(team, u, v, edge, d):
 
 
 def main() -> None:
-    """Compare the marginals of a small tree with those of all states."""
+    """Compare the marginals of a small tree with those of all states, and draw them."""
+    from matplotlib import pyplot as plt
+
     rng, n = np.random.default_rng(0), 8
     parents = [int(rng.integers(v)) for v in range(1, n)]
     graph = atos.Graph.from_edges(np.arange(1, n), parents, symmetrize=True)
@@ -53,6 +55,10 @@ def main() -> None:
     exact = np.stack([np.bincount(of_vertex, weight) for of_vertex in states])
     assert np.abs(found / found.sum(1, keepdims=True) - exact / exact.sum(1, keepdims=True)).max() < 1e-10
     print(f"{n} marginals of a tree, equal to those of all {K**n} states, on {graph.device}")
+    plt.imshow((found / found.sum(1, keepdims=True)).T, vmin=0, vmax=1)
+    plt.gca().set(xlabel="vertex", ylabel="state")
+    plt.colorbar(label="probability", location="top")
+    plt.show()
 
 
 if __name__ == "__main__":

@@ -37,7 +37,9 @@ def solve(team, v, d):
 
 
 def main() -> None:
-    """Factorise ratings with planted factors."""
+    """Factorise ratings with planted factors, and draw the predicted ratings."""
+    from matplotlib import pyplot as plt
+
     rng, users, items = np.random.default_rng(0), 400, 150
     user, item = np.divmod(rng.choice(users * items, 9000, replace=False), items)
     left, right = rng.normal(size=(users, 3)), rng.normal(size=(items, 3))
@@ -49,8 +51,12 @@ def main() -> None:
         maps.vertex_map(features.together(solve), active=np.arange(users))
         maps.vertex_map(features.together(solve), active=np.arange(users, users + items))
     x = maps.data.x.to_numpy()
-    error = np.sqrt(np.mean(((x[user] * x[users + item]).sum(1) - rating) ** 2))
+    predicted = (x[user] * x[users + item]).sum(1)
+    error = np.sqrt(np.mean((predicted - rating) ** 2))
     print(f"{user.size:,} ratings, root of the mean squared error {error:.2f}, on {graph.device}")
+    plt.plot(rating, predicted, ".", markersize=2)
+    plt.gca().set(xlabel="rating", ylabel="predicted rating", aspect="equal")
+    plt.show()
 
 
 if __name__ == "__main__":

@@ -35,7 +35,9 @@ def mix(team, v, d):
 
 
 def main() -> None:
-    """Find the blocks of a graph from the labels of a few vertices."""
+    """Find the blocks of a graph from the labels of a few vertices, and draw the probabilities."""
+    from matplotlib import pyplot as plt
+
     rng, n = np.random.default_rng(0), 4000
     truth, ends = np.arange(n) % K, np.random.default_rng(1).integers(0, n, (2, 80_000))
     ends = ends[:, (truth[ends[0]] == truth[ends[1]]) | (rng.random(80_000) < 0.02)]
@@ -53,6 +55,10 @@ def main() -> None:
     print(
         f"{100 * right:.0f}% of the labels are right, by {work / graph.num_edges:.1f} sends along each edge, on {graph.device}"
     )
+    plt.imshow(d.x.to_numpy()[np.argsort(truth)].T, aspect="auto", interpolation="nearest")
+    plt.gca().set(xlabel="vertices, block by block", ylabel="label", yticks=range(K))
+    plt.colorbar(label="probability")
+    plt.show()
 
 
 if __name__ == "__main__":

@@ -17,9 +17,11 @@ from atos_py.algorithms.pagerank import pagerank, verify_pagerank
 
 # %%
 # PageRank is ready-made; its tasks are in ``atos_py/algorithms/pagerank``.
-def main() -> None:
-    """Rank the vertices of a graph from a file, or of a random one."""
-    graph = atos.Graph.load(sys.argv[1], weights=False) if len(sys.argv) > 1 else atos.generate.rmat(14, 16)
+def main(file: str | None = None) -> None:
+    """Rank the vertices of a graph from a file, or of a random one, and draw the ranks."""
+    from matplotlib import pyplot as plt
+
+    graph = atos.Graph.load(file, weights=False) if file else atos.generate.rmat(14, 16)
     print(graph)
 
     result = pagerank(graph, tolerance=1e-5)
@@ -41,7 +43,12 @@ def main() -> None:
     # A result is a good start for a similar graph or similar parameters.
     again = pagerank(graph, damping=0.86, tolerance=1e-5, start=result.rank)
     print(f"from damping 0.85 to 0.86: {again.stats.rounds} rounds instead of {pagerank(graph, 0.86, 1e-5).stats.rounds}")
+    for name, ranks in ("PageRank", result.rank), (f"personalized to {best[0]}", seen.rank), ("damping 0.86", again.rank):
+        plt.loglog(np.sort(ranks.to_numpy())[::-1], label=name)
+    plt.gca().set(xlabel="vertices by rank", ylabel="rank")
+    plt.legend()
+    plt.show()
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # in a notebook sys.argv is that of the kernel
+    main(*[] if hasattr(sys, "ps1") else sys.argv[1:])

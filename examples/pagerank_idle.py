@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+from matplotlib import pyplot as plt
 
 import atos_py as atos
 
@@ -45,7 +46,8 @@ def check(worker, graph, rank, residual, queued, limit, cursor):  # type: ignore
         found, checked = worker.any(found), checked + part
 
 
-graph = atos.Graph.load(sys.argv[1], weights=False).to_symmetric() if len(sys.argv) > 1 else atos.generate.rmat(12, 16)
+arguments = [] if hasattr(sys, "ps1") else sys.argv[1:]  # in a notebook they are those of the kernel
+graph = atos.Graph.load(arguments[0], weights=False).to_symmetric() if arguments else atos.generate.rmat(12, 16)
 n, arrays = graph.num_vertices, {"dtype": np.float64, "device": graph.device}
 rank, residual = atos.zeros(n, **arrays), atos.full(n, (1 - DAMPING) / n, **arrays)
 queued, cursor = atos.zeros(n, dtype=np.int32, device=graph.device), atos.zeros(1, dtype=np.int64, device=graph.device)
@@ -54,3 +56,6 @@ stats = atos.Queue(2 * n, device=graph.device).launch_cta(pass_on, graph, rank, 
 result = rank.to_numpy() / rank.to_numpy().sum()  # what vertices without edges would pass on changes the scale alone
 print(f"{graph}: error at most {atos.verify_pagerank(graph, result, TOLERANCE):.1e}, verified")
 print(stats)
+plt.loglog(np.sort(result)[::-1])
+plt.gca().set(xlabel="vertices by rank", ylabel="rank")
+plt.show()

@@ -47,13 +47,19 @@ def count_solutions(n: int, **launch_options) -> tuple[int, atos.LaunchStats]:
     return int(solutions[0]), stats
 
 
-def main() -> None:
-    """Count, compare with the known number, and print the statistics."""
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 10
+def main(n: int = 10) -> None:
+    """Count, compare with the known number, print the statistics, and draw both numbers."""
+    from matplotlib import pyplot as plt
+
     found, stats = count_solutions(n)
     assert n >= len(KNOWN) or found == KNOWN[n], f"{KNOWN[n]} are known"
     print(f"{n} queens: {found:,} solutions", stats, sep="\n")
+    plt.semilogy(KNOWN, ".-", label="known")
+    plt.semilogy(n, found, "o", label="by tasks")
+    plt.gca().set(xlabel="n", ylabel="solutions")
+    plt.legend()
+    plt.show()
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # in a notebook sys.argv is that of the kernel
+    main(*map(int, [] if hasattr(sys, "ps1") else sys.argv[1:]))

@@ -229,11 +229,10 @@ def unsatisfied(clauses, truth):
     return np.count_nonzero((truth[clauses >> 1] == clauses & 1).all(axis=1))
 
 
-def main() -> None:
+def main(n: int = 10_000) -> None:
     """Solve a random formula, verify the solution, and draw how the biases become weaker."""
     from matplotlib import pyplot as plt
 
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     clauses = random_formula(n)
     for attempt in range(20):  # from other surveys, if what they fix is wrong
         solver, rounds = Solver(clauses, n, seed=attempt), 0
@@ -255,5 +254,5 @@ def main() -> None:
     plt.show()
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # in a notebook sys.argv is that of the kernel
+    main(*map(int, [] if hasattr(sys, "ps1") else sys.argv[1:]))

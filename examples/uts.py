@@ -120,13 +120,17 @@ def search(tree: Tree, **launch_options: Any) -> tuple[int, int, int, atos.Launc
     return nodes, leaves, depth, stats
 
 
-def main() -> None:
-    """Count, compare with the known number, and print the statistics."""
-    name = sys.argv[1] if len(sys.argv) > 1 else "T1"
-    nodes, leaves, depth, stats = search(TREES[name])
+def main(name: str = "T1") -> None:
+    """Count, compare with the known number, print the statistics, and draw how many nodes waited."""
+    from matplotlib import pyplot as plt
+
+    nodes, leaves, depth, stats = search(TREES[name], trace=20)
     assert nodes == KNOWN[name], f"{KNOWN[name]:,} are known"
     print(f"{name}: {nodes:,} nodes, {leaves:,} of them leaves, down to depth {depth:,}, verified", stats, sep="\n")
+    plt.fill_between(stats.trace["milliseconds"], stats.trace["waiting"])
+    plt.gca().set(xlabel="time (ms)", ylabel="nodes in the queue")
+    plt.show()
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # in a notebook sys.argv is that of the kernel
+    main(*[] if hasattr(sys, "ps1") else sys.argv[1:])

@@ -9,11 +9,13 @@ An arrow is a round: ``>`` if active vertices push along their edges, ``<`` if o
 import sys
 
 import numpy as np
+from matplotlib import pyplot as plt
 
 import atos_py as atos
 from atos_py import acc
 
-graph = atos.generate.rmat(int(sys.argv[1]) if len(sys.argv) > 1 else 12)
+arguments = [] if hasattr(sys, "ps1") else sys.argv[1:]  # in a notebook they are those of the kernel
+graph = atos.generate.rmat(int(arguments[0]) if arguments else 12)
 weighted = graph.with_weights(atos.generate.random_weights(graph, 1, 64))
 source = int(graph.degrees().argmax())
 print(f"{graph.num_vertices:,} vertices, {graph.num_edges:,} directed edges, on {graph.device}")
@@ -43,3 +45,7 @@ for name, run in runs.items():
     ways = "".join("<" if way == "pull" else ">" for way in run.directions)
     ballots = run.filters.count("ballot")
     print(f"{name:13} verified: {len(run.frontiers):2} rounds {ways}, {ballots} by ballot, {run.milliseconds:.2f} ms")
+    plt.semilogy(np.maximum(run.frontiers, 1), ".-", label=name)
+plt.gca().set(xlabel="round", ylabel="active vertices")
+plt.legend()
+plt.show()

@@ -76,6 +76,10 @@ PARTS = {
         (*CORE, "setup.py", "atos_py/**/*.py", "docs/**/*.md", "*.md"),
         (*RUN, "networkx", "scipy", "pandas", "matplotlib", "torch", "cupy"),
     ),
+    "notebooks": Part(
+        (*CORE, "setup.py", "atos_py/**/*.py", "examples/*.py"),
+        (*RUN, "scipy", "matplotlib", "ipykernel", "nbclient", "sphinx-gallery"),
+    ),
     "wheel": Part(
         (
             *(*CORE, "setup.py", "Makefile", "tests/installed.py", "tests/compile/shipped_kernels.*"),
