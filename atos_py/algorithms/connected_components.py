@@ -19,6 +19,7 @@ from ..operators.connect import ALL_EDGES, AT, Notes, choose_largest, connect, s
 from ..operators.row_map import row_queue
 from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.stats import LaunchStats
+from ..support.shown import ShownFields
 from .arguments import ends_of, per_vertex, rows_on_host
 from .components_over_devices import components_over
 from .components_over_hosts import components_over_hosts
@@ -37,7 +38,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class ComponentsResult:
+class ComponentsResult(ShownFields):
     """Result of `connected_components` and `strongly_connected_components`.
 
     Attributes

@@ -25,6 +25,7 @@ from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
+from ..support.shown import ShownFields
 from .arguments import first_of, per_vertex, rows_on_host
 from .frame import algorithm, verifier
 from .kept_launches import take_queue
@@ -42,7 +43,7 @@ def list_vertex(v, lists):  # type: ignore[no-untyped-def]
 
 
 @dataclass(frozen=True, eq=False)
-class CoreResult:
+class CoreResult(ShownFields):
     """Result of `core_number`.
 
     Attributes

@@ -25,6 +25,7 @@ from ..graph.graph import Graph
 from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
+from ..support.shown import ShownFields
 from ..support.validation import as_host_array, check_bool
 from .arguments import check_cutoff, check_sources, rows_on_host
 from .bfs.entry import CUTOFF, SOURCES
@@ -40,7 +41,7 @@ __all__ = ["ShortestPathLengthsResult", "shortest_path_lengths", "verify_shortes
 
 
 @dataclass(frozen=True, eq=False)
-class ShortestPathLengthsResult:
+class ShortestPathLengthsResult(ShownFields):
     """Result of `shortest_path_lengths`.
 
     Attributes

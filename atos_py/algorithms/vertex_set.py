@@ -10,12 +10,13 @@ import numpy as np
 from ..arrays.array import to_host
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
+from ..support.shown import ShownFields
 
 __all__ = ["VertexSetResult", "describe_set"]
 
 
 @dataclass(frozen=True, eq=False)
-class VertexSetResult:
+class VertexSetResult(ShownFields):
     """Result of `k_core` and `maximal_independent_set`.
 
     Attributes

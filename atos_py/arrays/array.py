@@ -24,13 +24,14 @@ from .import_external import held_dtype, is_on_gpu, kept_dtype, memory_of
 from .indexing import Key, find_part
 from .memory import check_alignment, check_shape, copy_bytes, fill_elements
 from .on_host import to_host
+from .shown import ShownArray
 
 __all__ = ["Array", "asarray", "empty", "filled_array", "is_of_core", "new_array", "one_number", "to_host", "zeros"]
 
 _SLOT, _ADDRESS = ffi.typeof("void **"), ffi.typeof("uintptr_t")  # parsed once
 
 
-class Array(ArrayMethods):
+class Array(ShownArray, ArrayMethods):
     """A C-contiguous array on one device: what a task reads and writes.
 
     Make one with `asarray`, `full`, `zeros` or `empty`. From the host, elements and contiguous parts are read and written
@@ -108,10 +109,6 @@ class Array(ArrayMethods):
         if not self.shape:
             raise UnsupportedTypeError("an array without dimensions has no length")
         return self.shape[0]
-
-    def __repr__(self) -> str:
-        access = ", readonly" if self.readonly else ""
-        return f"<atos array shape={self.shape} dtype={self.dtype} on {self.device}{access}>"
 
     @host_memory_for("Array.to_numpy")
     def to_numpy(self) -> NDArray[Any]:

@@ -42,6 +42,7 @@ from .join_layout import (
     words_with,
 )
 from .pool import Pool
+from .shown import ShownJoins
 
 __all__ = ["ArrayForm", "Joins", "WaitingJoins"]
 
@@ -109,7 +110,7 @@ class _Records(Pool):
         )
 
 
-class Joins:
+class Joins(ShownJoins):
     """Records that tasks open to wait for other tasks, whose values they combine: fork and join.
 
     ``j = worker.open(joins, 2, parent=up)``, in a task, opens a join of two arrivals; tasks that are given its handle, in
@@ -445,6 +446,3 @@ class Joins:
 
     def __reduce__(self) -> NoReturn:
         raise UnsupportedTypeError("joins are neither copied nor pickled: tasks hold handles of their records; make others")
-
-    def __repr__(self) -> str:
-        return f"<atos joins of {self.dtype}, combine={self.combine!r}, on {self.device}>"

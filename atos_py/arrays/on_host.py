@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
+from ..support.shown import Shown
 from ..support.validation import as_host_array
 from .import_external import detached, is_on_gpu, memory_of
 from .memory import copy_bytes
@@ -17,7 +18,7 @@ from .memory import copy_bytes
 __all__ = ["Elementwise", "to_host"]
 
 
-class Elementwise:
+class Elementwise(Shown):
     """Base class of arrays that become NumPy's by ``__array__``: comparisons, `in`, truth and iteration are those of NumPy.
 
     What comes out is NumPy's, and on the host, as it is of indexing. An array is no key of a dictionary, since `==` does not
@@ -28,6 +29,10 @@ class Elementwise:
     __hash__ = None  # type: ignore[assignment]
 
     shape: Any
+    dtype: Any
+
+    def _shown(self) -> Mapping[str, object]:
+        return {"shape": self.shape, "dtype": self.dtype, "array": repr(self)}
 
     def __eq__(self, other: object) -> Any:
         return self._compare(operator.eq, other)

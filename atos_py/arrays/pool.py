@@ -19,6 +19,7 @@ from .casting import cast_values
 from .import_external import kept_dtype
 from .memory import clear_bytes
 from .on_host import Elementwise
+from .shown import ShownPool
 
 __all__ = ["Pool", "PoolParts"]
 
@@ -38,7 +39,7 @@ class PoolParts(NamedTuple):
     arrays: dict[str, Array]
 
 
-class Pool:
+class Pool(ShownPool):
     """Append-only storage on a device, whose elements tasks take while they run.
 
     ``first = pool.take(n)``, in a task, takes `n` elements beside each other by one atomic addition, and returns the number of
@@ -148,9 +149,6 @@ class Pool:
         return self is other
 
     __hash__ = object.__hash__
-
-    def __repr__(self) -> str:
-        return f"<atos pool of {self.dtype}: {len(self)} of {self.max_capacity} elements in use on {self.device}>"
 
     def __getattr__(self, name: str) -> Array:
         """Return a field of the elements that are in use, which shares their memory; a later `resize` moves them elsewhere."""

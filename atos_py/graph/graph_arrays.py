@@ -9,16 +9,17 @@ import numpy as np
 from ..arrays.array import Array
 from ..core.devices import Device
 from ..errors import UnsupportedTypeError
+from ..support.shown import Shown, format_bytes
 from .csr import CSR
 from .graph_input import describe_kind, way_to_graph
 
 __all__ = ["GraphArrays", "SameArrays", "check_graph"]
 
 
-class SameArrays:
-    """Base class of tuples that are equal if their arrays are the very same: what these hold is not looked at.
+class SameArrays(Shown):
+    """Base class of graphs and their parts, tuples that are equal if their arrays are the very same.
 
-    A tuple would ask for the truth of ``array == other``, which compares elements.
+    What the arrays hold is not looked at: a tuple would ask for the truth of ``array == other``, which compares elements.
     """
 
     __slots__ = ()
@@ -34,6 +35,21 @@ class SameArrays:
 
     def _ids(self) -> tuple[int, ...]:
         return tuple(map(id, cast("tuple[Any, ...]", self)))
+
+    def _shown(self) -> dict[str, object]:
+        parts: Any = self
+        if not isinstance(parts.indptr, Array) or not isinstance(parts.indices, Array):  # after `_replace` or `_make`
+            return {"parts": repr(self)}
+        arrays = [each for each in parts if isinstance(each, Array)]
+        devices = getattr(parts, "devices", (parts.indptr.device,))
+        return {
+            "vertices": f"{parts.num_vertices:,}",
+            "directed edges": f"{parts.num_edges:,}",
+            "weights": "none" if parts.weights is None else parts.weights.dtype,
+            "indptr, indices": f"{parts.indptr.dtype}, {parts.indices.dtype}",
+            "size": format_bytes(sum(each.nbytes for each in arrays)),
+            "device": ", ".join(map(str, devices)),
+        }
 
 
 class GraphArrays(NamedTuple):

@@ -124,6 +124,11 @@ class CoreQueue:
         check(self.call(lib.atos_queue_pending, count))
         return int(count[0])
 
+    def pending_now(self) -> int | None:
+        """Return how many items are waiting; None while another thread launches, or where a queue cannot be asked."""
+        count = ffi.new(_COUNT)
+        return None if lib.atos_queue_pending(self.form.handle, count) else int(count[0])
+
     def capacities(self) -> tuple[int, int]:
         """Return the items for which there is room now, and how many there may be."""
         pair = ffi.new(_PAIR)

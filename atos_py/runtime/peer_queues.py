@@ -227,6 +227,11 @@ class PeerQueues:
         """Return how many items are waiting, on the devices of this process."""
         return sum(core.pending() for core in self._cores)
 
+    def pending_now(self) -> int | None:
+        """Return how many items are waiting on the devices of this process; None where one of the queues cannot tell now."""
+        found = [core.pending_now() for core in self._cores]
+        return None if None in found else sum(count for count in found if count is not None)
+
     def capacities(self) -> tuple[int, int]:
         """Return the items for which each device has room now, and how many there may be there."""
         pairs = [core.capacities() for core in self._cores]

@@ -1,7 +1,8 @@
-"""Plot of one run, from its trace and its profile. Needs matplotlib."""
+"""Plot of one run, from its trace and its profile, and figures that notebooks show. Needs matplotlib."""
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,21 @@ from ..compile.timing import Profile
 from ..errors import InvalidArgumentError
 from .trace import compute_throughput, format_digits
 
-__all__ = ["draw_run"]
+__all__ = ["ShownFigure", "draw_run"]
 
 _COLORS = {"compile": "C4", "link": "C5", "load": "C6", "copy": "C1", "launch": "C7", "run": "C0"}
+
+
+class ShownFigure(Figure):
+    """A figure that a notebook shows where it is the value of a cell, with or without ``%matplotlib inline``.
+
+    It is not one of pyplot's, which a notebook would show once more at the end of the cell.
+    """
+
+    def _repr_png_(self) -> bytes:
+        picture = io.BytesIO()
+        self.savefig(picture, format="png")
+        return picture.getvalue()
 
 
 def draw_run(title: str, trace: NDArray[Any] | None, profile: Profile, overwork: float | None) -> Figure:
@@ -24,7 +37,7 @@ def draw_run(title: str, trace: NDArray[Any] | None, profile: Profile, overwork:
         raise InvalidArgumentError(
             f"there is nothing to draw, since the launch has {had}; launch with trace=20 or so, microseconds between samples"
         )
-    figure = Figure(figsize=(7.5, 7.5), layout="constrained")
+    figure = ShownFigure(figsize=(7.5, 7.5), layout="constrained")
     rate, queue, idle, parts = figure.subplots(4, 1, height_ratios=[4, 3, 2, 1.2])
     figure.suptitle(title, fontsize=10)
     middles, tasks = compute_throughput(trace)

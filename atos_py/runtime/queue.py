@@ -30,11 +30,12 @@ from .host_rounds import own_items, places_of
 from .items import as_items, check_item_dtype, items_made_there
 from .peer_queues import PeerQueues, check_owner
 from .queue_launches import QueueLaunches
+from .shown_queue import ShownQueue
 
 __all__ = ["Queue"]
 
 
-class Queue(QueueLaunches, NotCopied):
+class Queue(ShownQueue, QueueLaunches, NotCopied):
     """A shared queue of tasks in the memory of one device: FIFO as far as concurrency allows.
 
     Parameters
@@ -229,9 +230,6 @@ class Queue(QueueLaunches, NotCopied):
     def __len__(self) -> int:
         """Return how many items are waiting."""
         return self._core.pending()
-
-    def __repr__(self) -> str:
-        return f"<atos queue {len(self):,} of {self.capacity:,} items of {self.dtype} on {', '.join(map(str, self.devices))}>"
 
     @host_memory_for("Queue.push")
     def push(self, items: ArrayLike | Array, priority: ArrayLike | None = None, *, task: Task | None = None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import html
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..compile.timing import Profile
 from ..errors import InvalidArgumentError, MissingPackageError, UnsupportedTypeError
+from ..support.shown import format_bytes, html_table
 from ..support.validation import check_int
 from .trace import TRACE, format_digits, format_rate
 from .waiting import WaitingCounters
@@ -317,14 +317,13 @@ class LaunchStats:
             "workers": f"{self.num_workers:,} ({self.worker}; {self.num_blocks:,} x {self.num_threads} threads),"
             f" fetch size {self.fetch_size}, on {self.device}",
             **({} if self.local_items is None else {"sharing": _format_sharing(self)}),
-            "memory": f"{self.overhead_bytes / 1e6:.1f} MB beside the queue's slots",
+            "memory": f"{format_bytes(self.overhead_bytes)} beside the queue's slots",
             "queue grew": _format_count(self.grown, "time"),
             "ended": "by a task, which called worker.stop()" if self.stopped else "when all was done",
             **({"waiting": "; ".join(map(str, self.waiting))} if self.waiting else {}),
             "trace": "none" if self.trace is None else f"{_format_count(len(self.trace), 'sample')}; draw it with plot()",
         }
-        cells = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in rows.items())
-        return f"<table><caption>{html.escape(self.task)}</caption>{cells}</table>"
+        return html_table(self.task, rows)
 
     def __str__(self) -> str:
         by_task = ", ".join(f"{count:,} {name}" for name, count in self.tasks_run_by.items())

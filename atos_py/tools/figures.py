@@ -12,11 +12,21 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..errors import InvalidArgumentError
+from ..runtime.plot import ShownFigure
 from ..runtime.trace import compute_throughput, format_digits
 from ..support.atomic_files import replacing
 from .tables import COUNTED, Measured, compute_overwork_of_trace
 
-__all__ = ["Curve", "draw_bars", "draw_figures", "draw_heatmaps", "draw_throughput", "find_picture_format", "write_picture"]
+__all__ = [
+    "Curve",
+    "draw_bars",
+    "draw_figures",
+    "draw_heatmaps",
+    "draw_throughput",
+    "find_picture_format",
+    "plot_heatmaps",
+    "write_picture",
+]
 
 
 class Curve(NamedTuple):
@@ -57,11 +67,16 @@ def draw_throughput(path: Path, algorithm: str, curves: Sequence[Curve]) -> Path
 
 
 def draw_heatmaps(path: Path, cells: Sequence[dict[str, Any]]) -> Path:
-    """Draw a heat map of run time for each algorithm and graph: workers down, fetch size across."""
+    """Write the figure of `plot_heatmaps` to a file."""
+    return write_picture(plot_heatmaps(cells), path)
+
+
+def plot_heatmaps(cells: Sequence[dict[str, Any]]) -> Figure:
+    """Return a figure with a heat map of run time for each algorithm and graph: workers down, fetch size across."""
     maps = list(dict.fromkeys((cell["algorithm"], cell["graph"]) for cell in cells))
     columns = 2 if len(maps) > 1 else 1
     rows = -(-len(maps) // columns)
-    figure = Figure(figsize=(5.6 * columns, 3.9 * rows), layout="constrained")
+    figure = ShownFigure(figsize=(5.6 * columns, 3.9 * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     for panel in axes.flat[len(maps) :]:
         panel.set_visible(False)
@@ -80,7 +95,7 @@ def draw_heatmaps(path: Path, cells: Sequence[dict[str, Any]]) -> Path:
             text = "-" if np.isnan(value) else format_digits(value)
             weight = "bold" if value == np.nanmin(grid) else "normal"
             panel.text(x, y, text, ha="center", va="center", fontsize=8, color=shade, fontweight=weight)
-    return write_picture(figure, path)
+    return figure
 
 
 def find_picture_format(path: Path) -> str:

@@ -7,13 +7,17 @@ import io
 import itertools
 import os
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingPackageError
 from ..runtime.stats import LaunchStats
 from ..support.atomic_files import as_path, replacing
+from ..support.shown import Shown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Setting", "Tuning"]
 
@@ -46,8 +50,8 @@ class Setting:
         return {**options, **dict(zip(_MEASURED, measured, strict=True))}
 
 
-@dataclass(frozen=True)
-class Tuning:
+@dataclass(frozen=True, repr=False)
+class Tuning(Shown):
     """Result of `tune`.
 
     Attributes
@@ -112,8 +116,50 @@ class Tuning:
         with replacing(as_path(path), "table") as file:
             file.write(text.getvalue().encode())
 
-    def draw(self, path: str | os.PathLike[str], task: str = "task", graph: str = "its input") -> None:
+    def plot(self, task: str = "task", graph: str = "its input") -> Figure:
         """Draw a heat map: the best time over worker size and fetch size, of all settings tried (Chen et al., Figure 4).
+
+        Parameters
+        ----------
+        task, graph : str
+            Names of the task and of its input, for the title.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Shown by a notebook; `draw` writes it to a file.
+
+        Raises
+        ------
+        MissingPackageError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> graph = atos.generate.road(30)
+        >>> tuning = atos.tune(lambda **options: atos.bfs(graph, 0, **options), space={"fetch_size": (32, 128)}, budget=1)
+        >>> figure = tuning.plot("BFS", "a small grid")
+        """
+        try:
+            from .figures import plot_heatmaps
+        except ImportError as error:
+            raise MissingPackageError("drawing needs matplotlib: python -m pip install matplotlib") from error
+        best: dict[tuple[int, int], float] = {}
+        for row in self.table:
+            if row["runs"]:
+                at = row["worker_size"], row["fetched"]
+                best[at] = min(best.get(at, row["milliseconds"]), row["milliseconds"])
+        workers, fetches = sorted({w for w, _ in best}), sorted({f for _, f in best})
+        where = {"algorithm": task, "graph": graph}
+        return plot_heatmaps(
+            [
+                {**where, "workers": w, "fetch_size": f, "milliseconds": best.get((w, f), float("nan"))}
+                for w, f in itertools.product(workers, fetches)
+            ]
+        )
+
+    def draw(self, path: str | os.PathLike[str], task: str = "task", graph: str = "its input") -> None:
+        """Write the heat map of `plot` to a file.
 
         Parameters
         ----------
@@ -135,24 +181,19 @@ class Tuning:
         >>> tuning = atos.tune(lambda **options: atos.bfs(graph, 0, **options), space={"fetch_size": (32, 128)}, budget=1)
         >>> tuning.draw("settings.png", "BFS", "a small grid")
         """
-        try:
-            from .figures import draw_heatmaps
-        except ImportError as error:
-            raise MissingPackageError("drawing needs matplotlib: python -m pip install matplotlib") from error
-        best: dict[tuple[int, int], float] = {}
-        for row in self.table:
-            if row["runs"]:
-                at = row["worker_size"], row["fetched"]
-                best[at] = min(best.get(at, row["milliseconds"]), row["milliseconds"])
-        workers, fetches = sorted({w for w, _ in best}), sorted({f for _, f in best})
-        where = {"algorithm": task, "graph": graph}
-        draw_heatmaps(
-            as_path(path),
-            [
-                {**where, "workers": w, "fetch_size": f, "milliseconds": best.get((w, f), float("nan"))}
-                for w, f in itertools.product(workers, fetches)
-            ],
-        )
+        figure = self.plot(task, graph)
+        from .figures import write_picture
+
+        write_picture(figure, as_path(path))
+
+    def __repr__(self) -> str:
+        best = ", ".join(f"{name}={value}" for name, value in self.best.items()) or "all as it is"
+        tried = f"{len(self.table)} settings in {self.seconds:.1f} s"
+        return f"<Tuning best: {best}, {self.milliseconds:.3f} ms; {tried}{'' if self.finished else ', not finished'}>"
+
+    def _shown(self) -> Mapping[str, object]:
+        best = ", ".join(f"{name}={value}" for name, value in self.best.items()) or "all as it is"
+        return {"best": f"{best}: {self.milliseconds:.3f} ms", "settings": str(self)}
 
     def __str__(self) -> str:
         ran = [row for row in self.table if row["runs"]]

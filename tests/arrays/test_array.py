@@ -271,7 +271,7 @@ def test_readonly(device):
 
 
 def test_repr():
-    assert repr(atos.zeros((2, 3), device=CPU)) == "<atos array shape=(2, 3) dtype=float32 on cpu>"
+    assert repr(atos.zeros((2, 3), device=CPU)) == "Array([[0., 0., 0.],\n       [0., 0., 0.]], dtype=float32, device='cpu')"
 
 
 def test_an_array_on_the_cpu_is_on_no_gpu():

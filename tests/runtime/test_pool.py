@@ -228,7 +228,7 @@ def test_a_pool_of_rows(device):
     assert np.array_equal(pool.values.to_numpy(), rows)
     pool.values[1, 1, 2] = -1
     assert pool.values[1].tolist() == [[6, 7, 8], [9, 10, -1]]
-    assert repr(pool).endswith(f"2 of {pool.max_capacity} elements in use on {device}>")
+    assert repr(pool).endswith(f"2 of {pool.max_capacity:,} elements in use on {device}>")
 
 
 def test_fields_live_longer_than_their_pool(device):

@@ -276,13 +276,13 @@ class TestOutput:
         self.tuning().draw(tmp_path / "heat.png")
         assert (tmp_path / "heat.png").read_bytes().startswith(b"\x89PNG")
 
-    def test_the_axes_of_the_heat_map_are_in_order(self, tmp_path, monkeypatch):
+    def test_the_axes_of_the_heat_map_are_in_order(self, monkeypatch):
         figures = pytest.importorskip("atos_py.tools.figures")
         drawn = []
-        monkeypatch.setattr(figures, "draw_heatmaps", lambda path, cells: drawn.extend(cells))
+        monkeypatch.setattr(figures, "plot_heatmaps", drawn.extend)
         run = lambda num_threads, fetch_size: replace(STATS, num_threads=num_threads, fetch_size=fetch_size)  # noqa: E731
         space = {"num_threads": [512, 64, 128], "fetch_size": [8, 2048, 32, 1]}
-        atos.tune(run, space=space, device="cpu").draw(tmp_path / "heat.png")
+        atos.tune(run, space=space, device="cpu").plot()
         at = [(cell["workers"], cell["fetch_size"]) for cell in drawn]
         assert at == sorted(at)
         assert len(at) == 12

@@ -22,6 +22,7 @@ from ...operators.vertex_map import vertex_map
 from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
+from ...support.shown import ShownFields
 from ...support.splitmix64 import splitmix64
 from ...support.validation import as_host_array, check_bool, check_int
 from ..arguments import check_sources, hash_of_seed, per_vertex, rows_on_host
@@ -38,7 +39,7 @@ _TOLERANCE = 1e-9  # by which sums in another order may differ, relative to the 
 
 
 @dataclass(frozen=True, eq=False)
-class BetweennessResult:
+class BetweennessResult(ShownFields):
     """Result of `betweenness`.
 
     Attributes

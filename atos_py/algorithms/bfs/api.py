@@ -21,6 +21,7 @@ from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.deprecation import warn_deprecated
 from ...support.host_memory import host_memory_for
+from ...support.shown import ShownFields
 from ...support.validation import check_bool, check_choice
 from ..arguments import check_cutoff, check_no_each_round, check_sources, check_target, largest_whole
 from ..frame import algorithm
@@ -44,7 +45,7 @@ SCHEDULE = {"persistent", "barrier"}  # options that choose one
 
 
 @dataclass(frozen=True, eq=False)
-class BFSResult:
+class BFSResult(ShownFields):
     """Result of `bfs`.
 
     Attributes

@@ -17,6 +17,7 @@ from ...operators.vertex_map import vertex_map, vertex_max
 from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
+from ...support.shown import ShownFields
 from ...support.validation import check_int
 from ..frame import algorithm
 from ..kept_launches import take_queue
@@ -40,7 +41,7 @@ _TASKS, _RANGE_TASKS = (assign, check), (assign_range, check_range, assign, chec
 
 
 @dataclass(frozen=True, eq=False)
-class ColoringResult:
+class ColoringResult(ShownFields):
     """Result of `color`.
 
     Attributes

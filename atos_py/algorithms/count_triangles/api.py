@@ -22,6 +22,7 @@ from ...operators.vertex_map import vertex_map
 from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
+from ...support.shown import ShownFields
 from ...support.validation import check_int
 from ..arguments import first_of, per_vertex, rows_on_host
 from ..frame import algorithm, verifier
@@ -133,7 +134,7 @@ def divide(v, degree, triangles, clustering):  # type: ignore[no-untyped-def]
 
 
 @dataclass(frozen=True, eq=False)
-class TriangleResult:
+class TriangleResult(ShownFields):
     """Result of `count_triangles`.
 
     Attributes

@@ -20,6 +20,7 @@ from ...operators.vertex_map import vertex_map
 from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
+from ...support.shown import ShownFields
 from ...support.splitmix64 import splitmix64
 from ...support.validation import check_int
 from ..arguments import first_of, hash_of_seed, per_vertex, rows_on_host
@@ -154,7 +155,7 @@ def begin_alone(v, indptr, p):  # type: ignore[no-untyped-def]
 
 
 @dataclass(frozen=True, eq=False)
-class LabelResult:
+class LabelResult(ShownFields):
     """Result of `label_propagation`.
 
     Attributes

@@ -18,6 +18,7 @@ from ...operators.reductions import SCRATCH_BYTES
 from ...operators.row_map import row_items, row_queue
 from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.stats import LaunchStats
+from ...support.shown import ShownFields
 from ..frame import algorithm
 from ..kept_launches import take_queue
 from ..launch_sequence import LaunchSequence
@@ -30,7 +31,7 @@ _DENSE = 8  # mean degree
 
 
 @dataclass(frozen=True, eq=False)
-class SpanningForestResult:
+class SpanningForestResult(ShownFields):
     """Result of `minimum_spanning_forest`.
 
     Attributes

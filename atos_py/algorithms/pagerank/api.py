@@ -24,6 +24,7 @@ from ...operators.vertex_map import vertex_map, vertex_sums
 from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
+from ...support.shown import ShownFields
 from ...support.validation import as_dtype, as_host_array, check_bool, check_float
 from ..arguments import check_no_each_round
 from ..frame import algorithm
@@ -43,7 +44,7 @@ METHODS = ("sweep", "gather", "push")
 
 
 @dataclass(frozen=True, eq=False)
-class PageRankResult:
+class PageRankResult(ShownFields):
     """Result of `pagerank`.
 
     Attributes

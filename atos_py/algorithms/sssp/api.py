@@ -20,6 +20,7 @@ from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
+from ...support.shown import ShownFields
 from ...support.validation import check_bool
 from ..arguments import check_cutoff, check_sources, check_target, largest_whole
 from ..bfs.api import SCHEDULE, choose_direction, find_depths, pushes_by_level, zero_at
@@ -41,7 +42,7 @@ _IN_32_BITS = 2**31  # vertices of which int32 can name each
 
 
 @dataclass(frozen=True, eq=False)
-class SSSPResult:
+class SSSPResult(ShownFields):
     """Result of `sssp`.
 
     Attributes

@@ -24,6 +24,7 @@ from ...graph.weights import weight_dtype
 from ...operators.ranges import range_items
 from ...runtime.queue import Queue
 from ...support.host_memory import host_memory_for
+from ...support.shown import Shown
 from ...support.validation import check_bool, check_int
 from .row_deletion import DELETION, Deletion
 from .row_edits import (
@@ -61,7 +62,7 @@ class Follower(Protocol):
         """Take account of edges that are in the graph no more."""
 
 
-class DynamicGraph:
+class DynamicGraph(Shown):
     """A graph with a fixed number of vertices, whose edges are inserted and deleted in batches, on its device.
 
     The edges of a vertex lie in a row with room for more, so that a batch takes time in proportion to its own size and that of
@@ -156,6 +157,11 @@ class DynamicGraph:
         edges = f"{self.num_edges:,} directed edges{', undirected' * self.undirected}"
         has = "no" if self._rows.weights is None else self._rows.weights.dtype
         return f"DynamicGraph({self.num_vertices:,} vertices, {edges}, {has} weights, on {self.device})"
+
+    def _shown(self) -> dict[str, object]:
+        weights = "none" if self._rows.weights is None else self._rows.weights.dtype
+        edges = f"{self.num_edges:,}{', both directions of each edge' * self.undirected}"
+        return {"vertices": f"{self.num_vertices:,}", "directed edges": edges, "weights": weights, "device": self.device}
 
     @host_memory_for("DynamicGraph.insert_edges")
     def insert_edges(self, sources: ArrayLike, targets: ArrayLike, weights: ArrayLike | None = None) -> None:

@@ -25,6 +25,7 @@ from ...graph.strength import out_strength
 from ...graph.symmetric_weights import has_symmetric_weights
 from ...runtime.launch_options import LaunchOptions, Unpack
 from ...support.host_memory import host_memory_for
+from ...support.shown import ShownFields
 from ...support.validation import as_dtype, as_host_array, check_float
 from ..linalg.vectors import normalize
 from .feature_gather import MOST_FEATURES
@@ -79,7 +80,7 @@ def add_seed(f, v, total, s):  # type: ignore[no-untyped-def]
 
 
 @dataclass(frozen=True, eq=False)
-class LabelSpreadingResult:
+class LabelSpreadingResult(ShownFields):
     """Result of `label_spreading`.
 
     Attributes

@@ -26,6 +26,7 @@ from ....graph.graph import Graph
 from ....operators.ranges import range_items
 from ....runtime.queue import Queue
 from ....support.host_memory import host_memory_for
+from ....support.shown import ShownFields
 from ....support.validation import as_host_array, check_bool, check_float, check_int
 from ..feature_gather import MOST_FEATURES
 from .normal_equations import shape_of
@@ -35,7 +36,7 @@ __all__ = ["ALSResult", "als", "read_ratings"]
 
 
 @dataclass(frozen=True, eq=False)
-class ALSResult:
+class ALSResult(ShownFields):
     """Result of `als`.
 
     Attributes

@@ -28,6 +28,7 @@ from ....operators.ranges import range_items
 from ....runtime.launch_options import LaunchOptions, Unpack
 from ....runtime.queue import Queue
 from ....support.host_memory import host_memory_for
+from ....support.shown import ShownFields
 from ....support.validation import as_dtype, as_host_array, check_float, check_int
 from ...linalg.vectors import softmax
 from ..features.functions import check_features, together
@@ -43,7 +44,7 @@ _SCHEDULES = ("synchronous", "residual")
 
 
 @dataclass(frozen=True, eq=False)
-class BeliefResult:
+class BeliefResult(ShownFields):
     """Result of `belief_propagation`.
 
     Attributes
