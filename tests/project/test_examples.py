@@ -37,6 +37,7 @@ EXAMPLES = {
     "vertex_programs": ["BFS           verified", "16-core       verified", "widest paths  verified"],
     "survey_propagation": ["10,000 variables, 42,000 clauses: satisfied, verified"],
     "queens": ["10 queens: 724 solutions"],
+    "quickstart": ["22,458 of 22,500 vertices reached, verified", "index 10 is out of range for array 'counts' of length 10"],
     "uts": ["T1: 4,130,071 nodes, 3,305,118 of them leaves, down to depth 10, verified"],
 }
 
@@ -45,9 +46,10 @@ WHOLE_PROGRAMS = {
     "cholesky",
     "fork_join",
     "mesh_refinement",
+    "quickstart",
     "survey_propagation",
     "uts",
-}  # several tasks, or a task with a hash of its own; the others show one thing
+}  # several tasks, or a task with a hash of its own, or a tour; the others show one thing
 
 CPU_ALONE = {"multi_node"}  # whatever GPUs there are
 
