@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-import json
 import os
 import re
 import subprocess
 import sys
-from typing import Any
 
+import notebooks
 import pytest
 from repository import ROOT
 
@@ -93,38 +91,15 @@ def test_runs(device, name):
     assert str(device) in printed
 
 
-def notebook_of(name: str) -> Any:
-    """Return an example as the notebook that its page in the gallery offers."""
-    nbformat, gallery = pytest.importorskip("nbformat"), pytest.importorskip("sphinx_gallery.gen_gallery")
-    from sphinx_gallery.notebook import jupyter_notebook
-    from sphinx_gallery.py_source_parser import split_code_and_text_blocks
-
-    path = ROOT / "examples" / f"{name}.py"
-    _, blocks = split_code_and_text_blocks(str(path))
-    made = jupyter_notebook(blocks, copy.deepcopy(gallery.DEFAULT_GALLERY_CONF), str(path.parent))
-    return nbformat.reads(json.dumps(made), as_version=4)
-
-
-def run_notebook(notebook: Any, folder: Any, device: str = "cpu") -> tuple[str, set[str]]:
-    """Run a notebook in a folder, and return what it printed and the kinds of what else it shows, such as image/png."""
-    nbclient = pytest.importorskip("nbclient")
-    pytest.importorskip("ipykernel")
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    environment = os.environ | {"PYTHONPATH": path, "ATOS_DEVICE": device, "IPYTHONDIR": str(folder / "ipython")}
-    client = nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}})
-    client.execute(env=environment)
-    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    printed = "".join(output.text for output in outputs if output.output_type == "stream" and output.name == "stdout")
-    return printed, set().union(*(output.data for output in outputs if "data" in output))
-
-
 @pytest.mark.part("notebooks")
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_runs_as_a_notebook_and_draws(name, tmp_path):
     """In a kernel whose `sys.argv` is not the example's; every page of the gallery has a picture."""
-    printed, shown = run_notebook(notebook_of(name), tmp_path)
+    notebook = notebooks.notebook_of_example(name)
+    notebooks.run(notebook, tmp_path)
+    printed = notebooks.printed_by(notebook.cells)
     assert all(part in printed for part in EXAMPLES[name])
-    assert "image/png" in shown
+    assert "image/png" in notebooks.shown_by(notebook.cells)
 
 
 def test_what_a_program_printed_is_found_on_its_page():
