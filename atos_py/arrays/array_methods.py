@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
+from .arrow_export import ArrowExport
 from .on_host import Elementwise
 from .with_cupy import on_gpu
 
@@ -23,7 +24,7 @@ __all__ = ["ArrayMethods", "Function", "on_host", "shape_of", "sum_dtype"]
 Function = Callable[[Any, Any], Any]
 
 
-class ArrayMethods(Elementwise):
+class ArrayMethods(ArrowExport, Elementwise):
     """Base class of `Array`: its interfaces for NumPy and for libraries on GPUs, lists and reductions."""
 
     __slots__ = ()
