@@ -28,7 +28,7 @@ def streets_from(visit, graph, arrival, target, guided):
 
 
 @atos.task(workload=streets_from)
-def drive(worker, visit, i, first, graph, arrival, target, guided):
+def drive(worker: atos.Worker, visit, i, first, graph, arrival, target, guided):
     """Drive along street i, and push its end if that is a new best time."""
     crossing, seconds = np.int64(graph.indices[first + i]), visit.seconds + graph.weights[first + i]
     bound = seconds + rest(crossing, target, guided)

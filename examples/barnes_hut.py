@@ -24,7 +24,7 @@ Tree = namedtuple("Tree", "key body total reach cell used")  # rows of body and 
 BEGIN, END, CHILD, AFTER, PARENT, COUNT, MISSING = range(7)  # its bodies, first child, what follows if it is not opened, ...
 
 
-def part(worker, block, n):
+def part(worker: atos.Worker, block, n):
     """Return the bodies of this thread, of a block of them."""
     return worker.split(range(block * BLOCK, min(block * BLOCK + BLOCK, n)))
 
@@ -39,7 +39,7 @@ def spread(x):
 
 
 @atos.task
-def number(worker, block, body, half, key):
+def number(worker: atos.Worker, block, body, half, key):
     """Find the Morton number of each body in a cube that reaches from -half to half."""
     for b in part(worker, block, key.size):
         found = 0
@@ -50,7 +50,7 @@ def number(worker, block, body, half, key):
 
 
 @atos.task
-def arrange(worker, block, order, key, body, speed, to_key, to_body, to_speed):
+def arrange(worker: atos.Worker, block, order, key, body, speed, to_key, to_body, to_speed):
     """Put bodies in order."""
     for b in part(worker, block, order.size):
         source = order[b]
@@ -81,7 +81,7 @@ def octants(c, tree, half):
 
 
 @atos.task(workload=octants)
-def split(worker, c, i, child, shift, tree, half):
+def split(worker: atos.Worker, c, i, child, shift, tree, half):
     """Make child i of a cell: sum it up if it has few bodies, otherwise divide it as well."""
     begin, end, c, parent = tree.cell[c, BEGIN], tree.cell[c, END], child + i, c
     for _ in range(i):
@@ -97,7 +97,7 @@ def split(worker, c, i, child, shift, tree, half):
 
 
 @atos.task
-def gather(worker, c, tree, half):
+def gather(worker: atos.Worker, c, tree, half):
     """Sum up the children of a cell; what has not arrived from another thread is NaN."""
     children = worker.split(range(tree.cell[c, CHILD], tree.cell[c, CHILD] + tree.cell[c, COUNT]))
     x, y, z, mass = sum_of(tree.total, children)
@@ -118,7 +118,7 @@ def sum_of(rows, numbers):
     return x, y, z, mass
 
 
-def store(worker, c, tree, x, y, z, mass):
+def store(worker: atos.Worker, c, tree, x, y, z, mass):
     """Store the sum of a cell; the last one of the children pushes its parent."""
     tree.total[c, 0], tree.total[c, 1], tree.total[c, 2], tree.total[c, 3] = x / mass, y / mass, z / mass, mass
     parent = tree.cell[c, PARENT]
@@ -134,7 +134,7 @@ def pull(x, y, z, rows, b):
 
 
 @atos.task(workload=lambda block, *args: 1, group=32)
-def attract(worker, block, i, tree, speed, to_body, to_speed, acceleration, half):
+def attract(worker: atos.Worker, block, i, tree, speed, to_body, to_speed, acceleration, half):
     """Find what attracts 32 bodies, one for each thread of a group on a GPU, and move them."""
     group, last = worker.group, tree.key.size - 1
     for k in group.split(range(32 * block, 32 * block + 32)):

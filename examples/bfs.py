@@ -22,7 +22,7 @@ def degree(v, graph, depth):
 
 
 @atos.task(workload=degree)
-def visit(worker, v, i, first, next_depth, graph, depth):
+def visit(worker: atos.Worker, v, i, first, next_depth, graph, depth):
     """Relax edge i of vertex v, and push the neighbor if its depth went down."""
     neighbor = graph.indices[first + i]
     if atos.atomic_min(depth, neighbor, next_depth) > next_depth:

@@ -34,7 +34,7 @@ def arrivals(size: int) -> np.ndarray:
     return np.where((k <= i) & (i <= j), (k > 0) + others, 0).astype(np.int32).ravel()
 
 
-def arrive(worker, missing, size, k, i, j):
+def arrive(worker: atos.Worker, missing, size, k, i, j):
     """Arrive at a task, which the last one to arrive pushes, as what it is."""
     place = (k * size + i) * size + j
     if k == j:
@@ -48,7 +48,7 @@ def arrive(worker, missing, size, k, i, j):
 
 
 @atos.task
-def potrf(worker, step, size, a, missing):
+def potrf(worker: atos.Worker, step, size, a, missing):
     """Factorize a tile of the diagonal; the tiles beside it wait for that."""
     tile, first = worker.scratch(np.float64, ELEMENTS), step.k * SIDE
     for e in worker.split(ELEMENTS):
@@ -63,7 +63,7 @@ def potrf(worker, step, size, a, missing):
 
 
 @atos.task
-def trsm(worker, step, size, a, missing):
+def trsm(worker: atos.Worker, step, size, a, missing):
     """Solve U'X = A for a tile beside a factor U; the products that X is in wait for that."""
     first = step.k * SIDE
     for column in worker.split(range(step.j * SIDE, (step.j + 1) * SIDE)):
@@ -77,7 +77,7 @@ def trsm(worker, step, size, a, missing):
         arrive(worker, missing, size, step.k, min(i, step.j), max(i, step.j))
 
 
-def subtract_product(worker, step, size, a, missing):
+def subtract_product(worker: atos.Worker, step, size, a, missing):
     """Subtract the product of two tiles of row k from tile (i, j), whose next step waits for it."""
     for e in worker.split(ELEMENTS):
         row, column = step.i * SIDE + e // SIDE, step.j * SIDE + e % SIDE
@@ -92,13 +92,13 @@ def subtract_product(worker, step, size, a, missing):
 
 
 @atos.task
-def syrk(worker, step, size, a, missing):
+def syrk(worker: atos.Worker, step, size, a, missing):
     """Update a tile of the diagonal, of which the upper triangle counts."""
     subtract_product(worker, step, size, a, missing)
 
 
 @atos.task
-def gemm(worker, step, size, a, missing):
+def gemm(worker: atos.Worker, step, size, a, missing):
     """Update another tile."""
     subtract_product(worker, step, size, a, missing)
 

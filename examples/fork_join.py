@@ -41,7 +41,7 @@ def run(queue: atos.Queue, tasks: Any, *args: Any) -> None:
 # %%
 # Sums: each call of the recursion is an item. The join adds up both values.
 @atos.task
-def fibonacci(worker, call, joins):
+def fibonacci(worker: atos.Worker, call, joins):
     """Compute a Fibonacci number, without a cutoff."""
     if call.n < 2:
         worker.arrive_at(joins, call.up, call.n)
@@ -62,7 +62,7 @@ def number(n: int) -> int:
 # %%
 # Work after the fork: when both halves are sorted, their join pushes an item for `merge`, which arrives for both.
 @atos.task
-def sort(worker, part, data, spare, joins):
+def sort(worker: atos.Worker, part, data, spare, joins):
     """Sort a part of the numbers by insertion, or fork."""
     if part.end - part.begin > LEAF:
         j, middle = worker.open(joins, 2), (part.begin + part.end) // 2
@@ -79,7 +79,7 @@ def sort(worker, part, data, spare, joins):
 
 
 @atos.task
-def merge(worker, part, data, spare, joins):
+def merge(worker: atos.Worker, part, data, spare, joins):
     """Merge two sorted halves."""
     worker.take(joins, part.halves)  # ends the join
     a, b, middle = part.begin, (part.begin + part.end) // 2, (part.begin + part.end) // 2
@@ -113,7 +113,7 @@ def has_won(board: int) -> bool:
 
 
 @atos.task
-def play(worker, board, joins):
+def play(worker: atos.Worker, board, joins):
     """Find what a board is worth for the player who moves next: 1, 0 or -1."""
     if joins.peek(board.up) + joins.peek(board.above) >= 0:
         worker.arrive_at(joins, board.up)  # the other player has something better: no value

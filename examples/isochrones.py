@@ -34,7 +34,7 @@ def streets_from(visit, graph, arrival):
 
 
 @atos.task(workload=streets_from)
-def drive(worker, visit, i, first, graph, arrival):
+def drive(worker: atos.Worker, visit, i, first, graph, arrival):
     """Drive along street i, and push its end if that is a new best time."""
     crossing, seconds = graph.indices[first + i], visit.seconds + graph.weights[first + i]
     if atos.atomic_min(arrival, crossing, seconds) > seconds:

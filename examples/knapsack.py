@@ -32,7 +32,7 @@ def pack(node, weight, value, best):
 
 
 @atos.task(workload=pack)
-def leave_out(worker, node, i, last, packed, room, weight, value, best):
+def leave_out(worker: atos.Worker, node, i, last, packed, room, weight, value, best):
     """Leave one thing out, and push that if a part of the `last` one, which did not fit, could make it better."""
     k, taken = node.depth + i, np.int64(node.depth)
     w, v = weight[k + 1] - weight[k], value[k + 1] - value[k]

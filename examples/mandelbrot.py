@@ -25,7 +25,7 @@ def escape(x, y):
 
 
 @atos.task
-def divide(worker, square, picture, steps):
+def divide(worker: atos.Worker, square, picture, steps):
     """Fill a square if its border has one color; otherwise push its quarters, or compute it if it is small."""
     x, y, last, low, high, mine = square.x, square.y, square.side - 1, LIMIT, 0, 0
     for k in worker.split(4 * last):

@@ -112,14 +112,14 @@ def edge_to_split(mesh, border, around, x, y):
 
 
 @atos.task
-def begin(worker, item, mesh, rounds, wave):
+def begin(worker: atos.Worker, item, mesh, rounds, wave):
     """Have each triangle of a range looked at, so that the host need not push a million items."""
     for t in worker.split(range(item.triangle, item.edge)):
         worker.push((t, -1, 0), task=plan)
 
 
 @atos.task
-def plan(worker, item, mesh, rounds, wave):
+def plan(worker: atos.Worker, item, mesh, rounds, wave):
     """Find where the point for a bad triangle is to be, and claim its cavity and what is around it."""
     t, round, triangles = item.triangle, rounds + worker.round, mesh.triangles
     if worker.rank > 0 or atos.atomic_max(triangles.tried, t, round + 1) > round or not is_bad(*corners(mesh, t)):
@@ -149,7 +149,7 @@ def plan(worker, item, mesh, rounds, wave):
 
 
 @atos.task
-def refine(worker, item, mesh, rounds, wave):
+def refine(worker: atos.Worker, item, mesh, rounds, wave):
     """Replace a cavity by triangles around its point, if all claims held."""
     t, edge, triangles = item.triangle, item.edge, mesh.triangles
     if worker.rank > 0:

@@ -29,7 +29,7 @@ RANKS = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}  # by which launchers tell 
 
 
 @atos.task(workload=lambda v, graph, depth: graph.indptr[v + 1] - graph.indptr[v])
-def visit(worker, v, i, graph, depth):
+def visit(worker: atos.Worker, v, i, graph, depth):
     """Lower the depth of a neighbor, and if that lowered it push the neighbor, to the process that owns it."""
     worker.push_min(depth, graph.indices[graph.indptr[v] + i], depth[v] + 1)
 

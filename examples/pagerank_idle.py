@@ -28,12 +28,12 @@ def take(v, graph, rank, residual, queued, limit, cursor):  # type: ignore[no-un
 
 
 @atos.task(workload=take)
-def pass_on(worker, v, i, first, share, graph, rank, residual, queued, limit, cursor):  # type: ignore[no-untyped-def]
+def pass_on(worker: atos.Worker, v, i, first, share, graph, rank, residual, queued, limit, cursor):  # type: ignore[no-untyped-def]
     """Add what vertex v passes on to the residual of neighbor i."""
     atos.atomic_add(residual, graph.indices[first + i], share)
 
 
-def check(worker, graph, rank, residual, queued, limit, cursor):  # type: ignore[no-untyped-def]
+def check(worker: atos.Worker, graph, rank, residual, queued, limit, cursor):  # type: ignore[no-untyped-def]
     """Push vertices above the limit: a part at a time, until some are found or the shared cursor has passed all of them."""
     n = rank.size
     part, checked, found = min(GLANCE * worker.size, n), 0, False

@@ -26,7 +26,7 @@ def columns(board, n, solutions):
 
 
 @atos.task(workload=columns)
-def place(worker, board, i, n, solutions):
+def place(worker: atos.Worker, board, i, n, solutions):
     """Put a queen in column i of the next row, if no other queen attacks it there."""
     queen = 1 << i
     if queen & (board.above | board.left | board.right) == 0:

@@ -27,7 +27,7 @@ Formula = namedtuple(
 State = namedtuple("State", "survey quiet change bias left value wish fixed")  # literal 2 * v is variable v, 2 * v + 1 is not v
 
 
-def part(worker, block, blocks, n):
+def part(worker: atos.Worker, block, blocks, n):
     """Return the elements of this thread, of one of several equal blocks."""
     size = -(-n // blocks)
     return worker.split(range(block * size, min(block * size + size, n)))
@@ -57,7 +57,7 @@ def renew(state, edge, survey):
 
 
 @atos.task
-def sweep(worker, block, blocks, formula, state):
+def sweep(worker: atos.Worker, block, blocks, formula, state):
     """In even rounds find the chances that no clause warns a literal, in odd ones the surveys."""
     if worker.mode:
         return
@@ -78,7 +78,7 @@ def sweep(worker, block, blocks, formula, state):
         worker.push(block)
 
 
-def settle(worker, blocks, formula, state):
+def settle(worker: atos.Worker, blocks, formula, state):
     """End after the round that changed little."""
     change = state.change[0]
     worker.sync()
@@ -90,7 +90,7 @@ def settle(worker, blocks, formula, state):
 
 
 @atos.task
-def judge(worker, block, blocks, formula, state):
+def judge(worker: atos.Worker, block, blocks, formula, state):
     """Find the bias of each variable that is free, and the literal that it is for."""
     for v in part(worker, block, blocks, state.value.size):
         state.bias[v] = -1
@@ -101,7 +101,7 @@ def judge(worker, block, blocks, formula, state):
 
 
 @atos.task
-def choose(worker, k, order, formula, state):
+def choose(worker: atos.Worker, k, order, formula, state):
     """Fix the variable of the k-th strongest bias."""
     if worker.rank == 0:
         worker.push(state.wish[order[order.size - 1 - k]], task=assign)
@@ -118,7 +118,7 @@ def fix(literal, order, formula, state):
 
 
 @atos.task(workload=fix)
-def assign(worker, literal, i, first, false, order, formula, state):
+def assign(worker: atos.Worker, literal, i, first, false, order, formula, state):
     """Take a false literal from a clause; if one is left, it has to be true."""
     clause, gone = formula.edge[first + i] // 3, (1 << 40) + false
     before = atos.atomic_add(state.left, clause, -gone)  # the number of literals left, and the sum of them
@@ -127,7 +127,7 @@ def assign(worker, literal, i, first, false, order, formula, state):
 
 
 @atos.task
-def count(worker, block, blocks, formula, truth, satisfied, search):
+def count(worker: atos.Worker, block, blocks, formula, truth, satisfied, search):
     """Count the true literals of each clause, and push those clauses that have none."""
     for clause in part(worker, block, blocks, satisfied.size):
         found = 0
@@ -146,7 +146,7 @@ def weight(literal, formula, value, satisfied, loose):
     return (0.9 + breaks) ** -POWER * (1.0 if value[literal >> 1] == FREE else loose)
 
 
-def adjust(worker, literal, change, formula, satisfied):
+def adjust(worker: atos.Worker, literal, change, formula, satisfied):
     """Change the counts of the clauses of a literal, and push each that has no true literal now."""
     for k in range(formula.first[literal], formula.first[literal + 1]):
         clause = formula.edge[k] // 3
@@ -155,7 +155,7 @@ def adjust(worker, literal, change, formula, satisfied):
 
 
 @atos.task(workload=lambda clause, formula, value, truth, satisfied, flips, limit, loose: 1 if satisfied[clause] <= 0 else 0)
-def flip(worker, clause, i, formula, value, truth, satisfied, flips, limit, loose):
+def flip(worker: atos.Worker, clause, i, formula, value, truth, satisfied, flips, limit, loose):
     """Flip a variable of a clause that is not satisfied: one that breaks the fewest, or now and then any."""
     draw = atos.atomic_add(flips, 0, 1)
     if draw >= limit:

@@ -87,7 +87,7 @@ def children_of(node, tree, counts):
 
 
 @atos.task(workload=children_of)
-def visit(worker, node, i, tree, counts):
+def visit(worker: atos.Worker, node, i, tree, counts):
     """Count a child, and push it if it has children."""
     a, b, c, d, e = hash_of(node, i)
     atos.accumulate(counts, 0, 1)
