@@ -1,0 +1,135 @@
+"""The table and the counterexample of `docs/protocol/axioms.md`; ``python tests/litmus/page.py`` writes them there.
+
+``python tests/litmus/page.py written before its push`` prints the programs with these words in their names, and the
+counterexample of each of their variants.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import fill
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from litmus.axioms import counterexample, shown
+from litmus.form import Program
+from litmus.literature import ALL
+from litmus.row import Row, variants
+from litmus.rows import ROWS
+from litmus.source import FENCES, FUNCTIONS, JOINS, LABEL, ROOT
+
+PAGE = ROOT / "docs" / "protocol" / "axioms.md"
+EXAMPLE = ("a slot is not overwritten while it is read", "publish fence#1")
+HEAD = "| step | safe as written | found when left out | spare |\n| --- | --- | --- | --- |\n"
+
+
+def named(label: str, order: str = "") -> str:
+    """Return a label as the page has it: a function, and which of its fences, or the order of which of its operations."""
+    found = LABEL.fullmatch(label)
+    if not found:
+        return label
+    function, name = found["function"], FUNCTIONS[found["function"]][1]
+    text = f"`{function if '::' in function else name}`"
+    if FUNCTIONS[function][0] == JOINS or order:
+        text += f" {order or found['call']}"
+    elif found["call"] not in FENCES:
+        text += f" `{found['call']}`"
+    return text + (f" ({found['number']})" if found["number"] else "")
+
+
+def told(variant: str) -> str:
+    """Return what a variant leaves out."""
+    *labels, last = variant.split(", ")
+    word, _, order = last.rpartition(" ")
+    if order in ("acquire", "release") and LABEL.fullmatch(word):
+        return named(word, order)
+    if variant.startswith("barrier "):
+        return "the barrier of threads"
+    return ", ".join(
+        dict.fromkeys(
+            named(label) if LABEL.fullmatch(label) and label.split()[0] in FUNCTIONS else label for label in [*labels, last]
+        )
+    )
+
+
+def spare(row: Row, name: str) -> str:
+    return f"{told(name)}: {row.spare[name]}"
+
+
+def table() -> str:
+    """Return the table of all programs."""
+    return HEAD + "".join(
+        f"| {'; '.join(row.steps)} | {row.program.name} | "
+        f"{'; '.join(dict.fromkeys(told(name) for name, _ in variants(row) if name not in row.spare))} | "
+        f"{'; '.join(spare(row, name) for name in row.spare)} |\n"
+        for row in ROWS
+    )
+
+
+def printed(program: Program) -> str:
+    """Return a program as text."""
+    lines = []
+    for thread in program.threads:
+        where = "the host" if thread.gpu < 0 else f"block {thread.block}" + (f" of GPU {thread.gpu}" if thread.gpu else "")
+        width = max(len(line.text) for line in thread.instructions)
+        lines.append(f"  {thread.name}, {where}")
+        lines += [f"    {line.text:<{width}}   {', '.join(line.at)}".rstrip() for line in thread.instructions]
+    begin = "".join(f", {place} is {value}" for place, value in program.init.items())
+    return "\n".join([*lines, f"never: {program.never}{'; at the beginning' + begin[1:] if begin else ''}"])
+
+
+def example() -> str:
+    """Return the program of the example, and its counterexample."""
+    (row,) = (row for row in ROWS if row.program.name == EXAMPLE[0])
+    found = counterexample(dict(variants(row))[EXAMPLE[1]])
+    assert found
+    return f"```text\n{printed(row.program)}\n```\n\nWithout the fence in `publish`:\n\n```text\n{shown(found)}\n```\n"
+
+
+def counts() -> str:
+    """Return the sentence with the numbers of programs."""
+    left_out = [(row, name) for row in ROWS for name, _ in variants(row)]
+    number = sum(name in row.spare for row, name in left_out)
+    steps = {step for row in ROWS for step in row.steps}
+    return fill(
+        f"There are {len(ROWS)} programs for the {len(steps)} rows, all of them safe, and {len(left_out)} variants that lack "
+        f"something: {len(left_out) - number} have a counterexample, and {number} have none. The checker agrees with the "
+        f"verdicts of {len(ALL)} published tests.",
+        width=120,
+    )
+
+
+def parts() -> Iterator[tuple[str, str]]:
+    """Go over the parts of the page that are made: the comment before each, and its text."""
+    yield "counts", counts() + "\n"
+    yield "example", example()
+    yield "table", table()
+
+
+def made(page: str) -> str:
+    """Return a page with its made parts as they have to be."""
+    for name, text in parts():
+        begin, end = f"<!-- {name} -->\n\n", f"\n<!-- end of {name} -->\n"
+        before, _, rest = page.partition(begin)
+        _, _, after = rest.partition(end)
+        page = before + begin + text + end + after
+    return page
+
+
+def main() -> None:
+    if words := " ".join(sys.argv[1:]):
+        for row in ROWS:
+            if words in row.program.name:
+                print(f"{row.program.name}\n{printed(row.program)}\n")
+                for name, program in variants(row):
+                    found = counterexample(program)
+                    print(f"{program.name}\n{shown(found) if found else row.spare[name]}\n")
+    else:
+        PAGE.write_text(made(PAGE.read_text()))
+
+
+if __name__ == "__main__":
+    main()
