@@ -211,9 +211,23 @@ def primitives() -> dict[str, tuple[str, str]]:
     return found
 
 
+@cache
+def orders_on_cpu() -> dict[str, str]:
+    """Return the order of each kind of operation on the CPU, as `atomic.cuh` has it; its fences are empty."""
+    text = read("csrc/protocol/atomic.cuh")
+    cpu = text[text.index("#else\n\nconstexpr bool kHasPairs") :]
+    found = dict(re.findall(r"(\w+)\([^)]*\) \{\s*(?:return )?__atomic_\w+\([^;]*?__ATOMIC_(\w+)", cpu))
+    of_atom = {found.get(name) for name in ("fetch_add", "compare_exchange", "set_bits")}
+    if len(of_atom) > 1:
+        raise SourceError(f"atomic operations of the CPU have orders {of_atom}")
+    if re.search(r"fence\w*\(\) \{[^}]", cpu):
+        raise SourceError("fences of the CPU are not empty")
+    return {"ld": found["load"].lower(), "st": found["store"].lower(), "atom": found["fetch_add"].lower()}
+
+
 def forget() -> None:
     """Forget what the sources say."""
-    for function in (text_of, body, calls, primitives):
+    for function in (text_of, body, calls, primitives, orders_on_cpu):
         function.cache_clear()
 
 
@@ -226,8 +240,9 @@ def instruction_of(function: str, call: Call, gpus: int) -> set[str]:
         return (
             {fence} if call.name in ("release", "acquire") else {f"{'ld' if 'load' in call.name else 'atom'}.relaxed.{launch}"}
         )
-    if path.startswith("csrc/host"):  # of the CPU: loads acquire, stores release
-        return {"ld.acquire.sys"} if "load" in call.name else {"st.release.sys"}
+    if path.startswith("csrc/host"):
+        word = "ld" if "load" in call.name else "st"
+        return {f"{word}.{orders_on_cpu()[word]}.sys"}
     if call.name in BARRIERS:
         return {"bar.sync"}
     if call.name == "__threadfence_system":
