@@ -116,6 +116,11 @@ class Path(NamedTuple):
     registers: Mapping[str, int]
 
 
+def joined(tree: ast.expr, of: type[ast.boolop]) -> list[ast.expr]:
+    """Return what `and` or `or` joins in an expression: without one, the expression itself."""
+    return tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, of) else [tree]
+
+
 def instruction(line: str) -> Instruction:
     text, *label = LABEL.split(line)
     more = {"at": tuple(re.split(r", (?=[\w:]+ )", label[1].strip())), "in_question": label[0] == "@"} if label else {}
@@ -158,17 +163,16 @@ class Program:
         self._prepare()
 
     def _prepare(self) -> None:
-        self.condition = expression(PLACE.sub(r"at_end('\1')", self.never))
         tree = ast.parse(PLACE.sub(r"at_end('\1')", self.never), mode="eval").body
-        parts = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And) else [tree]
-        self.parts = [expression(ast.unparse(part)) for part in parts]  # all of them hold where the condition does
+        # The condition holds where all parts of one of the ways hold.
+        self.ways = [[expression(ast.unparse(part)) for part in joined(way, ast.And)] for way in joined(tree, ast.Or)]
         taken: set[str] = set()
         for each in self.threads:
             mine = {line.into for line in each.instructions if line.into}
             if mine & taken:
                 raise FormError(f"registers of two threads: {mine & taken}")
             taken |= mine
-        if unknown := self.condition.names - taken - {"at_end"}:
+        if unknown := {name for way in self.ways for part in way for name in part.names} - taken - {"at_end"}:
             raise FormError(f"{self.name}: no thread has {unknown}")
 
     def changed(self, name: str, threads: list[Thread]) -> Program:
@@ -200,18 +204,20 @@ class Program:
         return [[path for path in paths if self._fits(each, path)] for each, paths in zip(self.threads, found, strict=True)]
 
     def _fits(self, each: Thread, path: Path) -> bool:
-        mine = {line.into for line in each.instructions if line.into}
-        for part in self.parts:
-            if part.names and part.names <= mine:
-                if not part.names <= path.registers.keys() or not eval(part.code, {}, dict(path.registers)):
-                    return False
-            elif part.names & mine - path.registers.keys():
-                return False
-        return True
+        mine, known = {line.into for line in each.instructions if line.into}, dict(path.registers)
+
+        def can_hold(part: Expression) -> bool:
+            if not part.names & mine <= known.keys():
+                return False  # the thread has ended before it had them
+            return not part.names or not part.names <= mine or bool(eval(part.code, {}, known))
+
+        return any(all(map(can_hold, way)) for way in self.ways)
 
     def holds(self, registers: Mapping[str, int], at_end: Any) -> bool:
-        """Whether the condition holds."""
-        return bool(eval(self.condition.code, {"at_end": at_end}, dict(registers)))
+        """Whether the condition holds: a part with a register that a thread has ended without does not."""
+        known, more = dict(registers), {"at_end": at_end}
+        has = known.keys() | more.keys()
+        return any(all(part.names <= has and eval(part.code, more, known) for part in way) for way in self.ways)
 
     def _walk(self, each: Thread, values: Mapping[str, set[int]]) -> Iterator[Path]:
         """Go over the ways of a thread whose reads return any of the values that are known of their words."""

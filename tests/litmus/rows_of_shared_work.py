@@ -26,7 +26,7 @@ ROWS = [
                     x = ld.relaxed.gpu item          ~ claim_chunk load(split.item)
                 """,
             },
-            never="x != 7 or [open] == 1",
+            never="x != 7 or k > 0 and [open] == 1",
         ),
     ),
     Row(
