@@ -23,7 +23,7 @@ from litmus.source import FENCES, FUNCTIONS, JOINS, LABEL, ROOT
 
 PAGE = ROOT / "docs" / "protocol" / "axioms.md"
 EXAMPLE = ("a slot is not overwritten while it is read", "publish fence#1")
-HEAD = "| step | safe as written | found when left out | spare |\n| --- | --- | --- | --- |\n"
+HEAD = "| step | what must hold | safe as written | found when left out | spare |\n| --- | --- | --- | --- | --- |\n"
 
 
 def named(label: str, order: str = "") -> str:
@@ -62,7 +62,7 @@ def spare(row: Row, name: str) -> str:
 def table() -> str:
     """Return the table of all programs."""
     return HEAD + "".join(
-        f"| {'; '.join(row.steps)} | {row.program.name} | "
+        f"| {'; '.join(row.steps)} | {row.program.name} | {'**no**' if row.too_weak else 'yes'} | "
         f"{'; '.join(dict.fromkeys(told(name) for name, _ in variants(row) if name not in row.spare))} | "
         f"{'; '.join(spare(row, name) for name in row.spare)} |\n"
         for row in ROWS
@@ -83,19 +83,32 @@ def printed(program: Program) -> str:
 
 def example() -> str:
     """Return the program of the example, and its counterexample."""
-    (row,) = (row for row in ROWS if row.program.name == EXAMPLE[0])
+    row = next(row for row in ROWS if row.program.name == EXAMPLE[0])
     found = counterexample(dict(variants(row))[EXAMPLE[1]])
     assert found
     return f"```text\n{printed(row.program)}\n```\n\nWithout the fence in `publish`:\n\n```text\n{shown(found)}\n```\n"
+
+
+def too_weak() -> str:
+    """Return the programs that are not safe, with their counterexamples."""
+    texts = []
+    for row in (row for row in ROWS if row.too_weak):
+        found = counterexample(row.program)
+        assert found
+        why = fill(f"*{row.program.name}*: {row.too_weak}", width=120)
+        texts.append(f"{why}\n\n```text\n{printed(row.program)}\n```\n\n```text\n{shown(found)}\n```\n")
+    return "\n".join(texts)
 
 
 def counts() -> str:
     """Return the sentence with the numbers of programs."""
     left_out = [(row, name) for row in ROWS for name, _ in variants(row)]
     number = sum(name in row.spare for row, name in left_out)
+    weak = sum(bool(row.too_weak) for row in ROWS)
+    safe = f"of which {len(ROWS) - weak} are safe as written and {weak} is not" if weak else "all of them safe"
     steps = {step for row in ROWS for step in row.steps}
     return fill(
-        f"There are {len(ROWS)} programs for the {len(steps)} rows, all of them safe, and {len(left_out)} variants that lack "
+        f"There are {len(ROWS)} programs for the {len(steps)} rows, {safe}, and {len(left_out)} variants that lack "
         f"something: {len(left_out) - number} have a counterexample, and {number} have none. The checker agrees with the "
         f"verdicts of {len(ALL)} published tests.",
         width=120,
@@ -106,6 +119,7 @@ def parts() -> Iterator[tuple[str, str]]:
     """Go over the parts of the page that are made: the comment before each, and its text."""
     yield "counts", counts() + "\n"
     yield "example", example()
+    yield "too weak", too_weak()
     yield "table", table()
 
 
@@ -113,6 +127,8 @@ def made(page: str) -> str:
     """Return a page with its made parts as they have to be."""
     for name, text in parts():
         begin, end = f"<!-- {name} -->\n\n", f"\n<!-- end of {name} -->\n"
+        if page.count(begin) != 1 or page.count(end) != 1:
+            raise ValueError(f"the page has no place for {name}")
         before, _, rest = page.partition(begin)
         _, _, after = rest.partition(end)
         page = before + begin + text + end + after
@@ -124,6 +140,8 @@ def main() -> None:
         for row in ROWS:
             if words in row.program.name:
                 print(f"{row.program.name}\n{printed(row.program)}\n")
+                if row.too_weak and (found := counterexample(row.program)):
+                    print(f"{row.too_weak}\n{shown(found)}\n")
                 for name, program in variants(row):
                     found = counterexample(program)
                     print(f"{program.name}\n{shown(found) if found else row.spare[name]}\n")

@@ -12,13 +12,16 @@ class Row(NamedTuple):
     """A program for some rows of the table in `docs/protocol/memory-order.md`, which are named by their steps.
 
     `spare` has a reason for each order that is in question and without which the axioms allow nothing more. `instead` has
-    variants that leave out something else than an order: an instruction, and the one in place of it.
+    variants that leave out something else than an order: an instruction, and the one in place of it. `too_weak` says why the
+    axioms allow what must never be, if the sources are as they are; the program is safe with the instructions of `mended`.
     """
 
     steps: tuple[str, ...]
     program: Program
     spare: Mapping[str, str] = {}
     instead: Mapping[str, tuple[str, str]] = {}
+    too_weak: str = ""
+    mended: tuple[str, str] = ("", "")
 
 
 WEAKER = {"acquire": ("relaxed",), "release": ("relaxed",), "acq_rel": ("acquire", "release")}
@@ -42,6 +45,8 @@ def without(threads: list[Thread], at: tuple[str, ...], order: str = "") -> list
 def variants(row: Row) -> Iterator[tuple[str, Program]]:
     """Go over the variants of a program, each with one order fewer, and with a name that says which."""
     program = row.program
+    if row.too_weak:
+        return
     done = set()
     for line in (line for thread in program.threads for line in thread.instructions if line.in_question):
         if line.at in done:
@@ -68,11 +73,15 @@ def variants(row: Row) -> Iterator[tuple[str, Program]]:
         ]
         yield f"barrier {barrier}", program.changed(f"{program.name}: without the barrier {barrier}", kept)
     for name, (old, new) in row.instead.items():
-        lines = [line.text for thread in program.threads for line in thread.instructions]
-        if old not in lines:
-            raise FormError(f"{program.name} has no {old!r}")
-        threads = [
-            thread._replace(instructions=tuple(instruction(new) if line.text == old else line for line in thread.instructions))
-            for thread in program.threads
-        ]
-        yield name, program.changed(f"{program.name}: {name}", threads)
+        yield name, replaced(program, f"{program.name}: {name}", old, new)
+
+
+def replaced(program: Program, name: str, old: str, new: str) -> Program:
+    """Return a program with another instruction in place of one."""
+    if old not in [line.text for thread in program.threads for line in thread.instructions]:
+        raise FormError(f"{program.name} has no {old!r}")
+    threads = [
+        thread._replace(instructions=tuple(instruction(new) if line.text == old else line for line in thread.instructions))
+        for thread in program.threads
+    ]
+    return program.changed(name, threads)

@@ -248,7 +248,7 @@ def instruction_of(function: str, call: Call, gpus: int) -> set[str]:
     if call.name == "__threadfence_system":
         return {"fence.acq_rel.sys"}  # or a stronger one
     if call.name == "fence_of_items":
-        return {f"fence.acq_rel.{launch}", "fence.acq_rel.gpu"} if gpus > 1 else {"fence.acq_rel.gpu"}
+        return {word for inner in calls("fence_of_items") for word in instruction_named(inner.name, launch)}
     if call.name in OF_SLOT:
         of_slot = {inner.name for number in (1, 2) for inner in calls_of_slot(call.name, number)}
         return {word for name in of_slot for word in instruction_named(name, launch)}
