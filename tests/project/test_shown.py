@@ -114,7 +114,7 @@ def count_up(worker, v, steps):
 def test_a_queue_in_a_function_that_is_told_of_progress(device):
     queue, texts = atos.Queue(10, device=device), []
     steps = atos.zeros(1 << (20 if device.kind == "cpu" else 12), dtype=np.int64, device=device)
-    queue.push(100)
+    queue.push(400)
     queue.launch_thread(count_up, steps, progress=lambda *_: texts.append(repr(queue)), num_blocks=1)
     assert set(texts) == {f"<atos queue in a launch, with room for 10 items of uint32 on {device}>"}
 
