@@ -61,7 +61,7 @@ template <class Group, unsigned bytes> struct GroupWorker : WorkSharing<Group, b
 #pragma unroll 1
       for (unsigned k = lane_id(); k < got; k += kWarpSize)
         items[k] = ring.template slot<bytes>(ring.at(first + k).index).get({});
-      this->fence_of_items();
+      fence(); // also before the next item of the slot, which another GPU may store in this round
     }
 #pragma unroll 1
     for (unsigned k = lane_id(); k < got; k += kWarpSize) {

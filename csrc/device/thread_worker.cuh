@@ -84,7 +84,7 @@ template <unsigned bytes> struct ThreadWorkers : BspRounds<Warp, bytes> {
     this->fence_of_items();
     if (filled) {
       *item = ring.template slot<bytes>(place.index).get(seen);
-      if (!Slot<bytes>::packed) this->fence_of_items();
+      if (!Slot<bytes>::packed) fence(); // also before the next item of the slot, which another GPU may store in this round
       ring.template slot<bytes>(place.index).release(place.sequence);
       ++first;
       --claimed;

@@ -19,11 +19,11 @@ from litmus.form import Program
 from litmus.literature import ALL
 from litmus.row import Row, variants
 from litmus.rows import ROWS
-from litmus.source import FENCES, FUNCTIONS, JOINS, LABEL, ROOT
+from litmus.source import FUNCTIONS, JOINS, LABEL, ROOT
 
 PAGE = ROOT / "docs" / "protocol" / "axioms.md"
 EXAMPLE = ("a slot is not overwritten while it is read", "publish fence#1")
-HEAD = "| step | what must hold | safe as written | found when left out | spare |\n| --- | --- | --- | --- | --- |\n"
+HEAD = "| step | what must hold | found when left out | spare |\n| --- | --- | --- | --- |\n"
 
 
 def named(label: str, order: str = "") -> str:
@@ -35,7 +35,7 @@ def named(label: str, order: str = "") -> str:
     text = f"`{function if '::' in function else name}`"
     if FUNCTIONS[function][0] == JOINS or order:
         text += f" {order or found['call']}"
-    elif found["call"] not in FENCES:
+    elif found["call"] != "fence":
         text += f" `{found['call']}`"
     return text + (f" ({found['number']})" if found["number"] else "")
 
@@ -62,7 +62,7 @@ def spare(row: Row, name: str) -> str:
 def table() -> str:
     """Return the table of all programs."""
     return HEAD + "".join(
-        f"| {'; '.join(row.steps)} | {row.program.name} | {'**no**' if row.too_weak else 'yes'} | "
+        f"| {'; '.join(row.steps)} | {row.program.name} | "
         f"{'; '.join(dict.fromkeys(told(name) for name, _ in variants(row) if name not in row.spare))} | "
         f"{'; '.join(spare(row, name) for name in row.spare)} |\n"
         for row in ROWS
@@ -89,26 +89,13 @@ def example() -> str:
     return f"```text\n{printed(row.program)}\n```\n\nWithout the fence in `publish`:\n\n```text\n{shown(found)}\n```\n"
 
 
-def too_weak() -> str:
-    """Return the programs that are not safe, with their counterexamples."""
-    texts = []
-    for row in (row for row in ROWS if row.too_weak):
-        found = counterexample(row.program)
-        assert found
-        why = fill(f"*{row.program.name}*: {row.too_weak}", width=120)
-        texts.append(f"{why}\n\n```text\n{printed(row.program)}\n```\n\n```text\n{shown(found)}\n```\n")
-    return "\n".join(texts)
-
-
 def counts() -> str:
     """Return the sentence with the numbers of programs."""
     left_out = [(row, name) for row in ROWS for name, _ in variants(row)]
     number = sum(name in row.spare for row, name in left_out)
-    weak = sum(bool(row.too_weak) for row in ROWS)
-    safe = f"of which {len(ROWS) - weak} are safe as written and {weak} is not" if weak else "all of them safe"
     steps = {step for row in ROWS for step in row.steps}
     return fill(
-        f"There are {len(ROWS)} programs for the {len(steps)} rows, {safe}, and {len(left_out)} variants that lack "
+        f"There are {len(ROWS)} programs for the {len(steps)} rows, all of them safe, and {len(left_out)} variants that lack "
         f"something: {len(left_out) - number} have a counterexample, and {number} have none. The checker agrees with the "
         f"verdicts of {len(ALL)} published tests.",
         width=120,
@@ -119,7 +106,6 @@ def parts() -> Iterator[tuple[str, str]]:
     """Go over the parts of the page that are made: the comment before each, and its text."""
     yield "counts", counts() + "\n"
     yield "example", example()
-    yield "too weak", too_weak()
     yield "table", table()
 
 
@@ -140,8 +126,6 @@ def main() -> None:
         for row in ROWS:
             if words in row.program.name:
                 print(f"{row.program.name}\n{printed(row.program)}\n")
-                if row.too_weak and (found := counterexample(row.program)):
-                    print(f"{row.too_weak}\n{shown(found)}\n")
                 for name, program in variants(row):
                     found = counterexample(program)
                     print(f"{program.name}\n{shown(found) if found else row.spare[name]}\n")

@@ -12,16 +12,13 @@ class Row(NamedTuple):
     """A program for some rows of the table in `docs/protocol/memory-order.md`, which are named by their steps.
 
     `spare` has a reason for each order that is in question and without which the axioms allow nothing more. `instead` has
-    variants that leave out something else than an order: an instruction, and the one in place of it. `too_weak` says why the
-    axioms allow what must never be, if the sources are as they are; the program is safe with the instructions of `mended`.
+    variants that leave out something else than an order: an instruction, and the one in place of it.
     """
 
     steps: tuple[str, ...]
     program: Program
     spare: Mapping[str, str] = {}
     instead: Mapping[str, tuple[str, str]] = {}
-    too_weak: str = ""
-    mended: tuple[str, str] = ("", "")
 
 
 WEAKER = {"acquire": ("relaxed",), "release": ("relaxed",), "acq_rel": ("acquire", "release")}
@@ -45,8 +42,6 @@ def without(threads: list[Thread], at: tuple[str, ...], order: str = "") -> list
 def variants(row: Row) -> Iterator[tuple[str, Program]]:
     """Go over the variants of a program, each with one order fewer, and with a name that says which."""
     program = row.program
-    if row.too_weak:
-        return
     done = set()
     for line in (line for thread in program.threads for line in thread.instructions if line.in_question):
         if line.at in done:

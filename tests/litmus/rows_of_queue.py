@@ -95,7 +95,7 @@ ROWS = [
             {
                 "taker, block 0": """
                     x = ld.relaxed.gpu item     ~ take_ready get#2, take get
-                    fence.acq_rel.gpu           @ take_ready fence_of_items#2, take fence_of_items#2
+                    fence.acq_rel.gpu           @ take_ready fence#1, take fence#1
                     st.relaxed.gpu number, 2    ~ take_ready release, take release
                 """,
                 "pusher, block 1": """
@@ -112,11 +112,11 @@ ROWS = [
     Row(
         ("pop, large items", "reuse of a slot, large items"),
         Program(
-            "a slot is not overwritten by another GPU while it is read, in a launch without barriers",
+            "a slot is not overwritten by another GPU while it is read",
             {
                 "taker, block 0 of GPU 1": """
                     x = ld.relaxed.sys item     ~ take_ready get#2, take get
-                    fence.acq_rel.sys           @ take_ready fence_of_items#2, take fence_of_items#2
+                    fence.acq_rel.sys           @ take_ready fence#1, take fence#1
                     st.relaxed.sys number, 2    ~ take_ready release, take release
                 """,
                 "pusher, block 0": """
@@ -132,37 +132,13 @@ ROWS = [
         instead={"fences of one GPU": ("fence.acq_rel.sys", "fence.acq_rel.gpu")},
     ),
     Row(
-        ("pop, large items", "reuse of a slot, large items"),
-        Program(
-            "a slot is not overwritten by another GPU while it is read, in rounds",
-            {
-                "taker, block 0 of GPU 1": """
-                    x = ld.relaxed.sys item     ~ take_ready get#2, take get
-                    fence.acq_rel.gpu           @ take_ready fence_of_items#2, take fence_of_items#2
-                    st.relaxed.sys number, 2    ~ take_ready release, take release
-                """,
-                "pusher, block 0": """
-                    r = ld.relaxed.sys number   ~ publish is_free
-                    need r == 2
-                    fence.acq_rel.sys           @ publish fence#1
-                    st.relaxed.sys item, 8      ~ publish put
-                """,
-            },
-            never="x == 8",
-            init={"item": 7, "number": 1},
-        ),
-        too_weak="in rounds the fence between `get` and `release` (`fence_of_items`) is one of its GPU alone, and a push of "
-        "another GPU in the same round may use the slot again. With a fence of the system the program is safe.",
-        mended=("fence.acq_rel.gpu", "fence.acq_rel.sys"),
-    ),
-    Row(
         ("reuse of a slot, large items",),
         Program(
             "the next item of a slot is the one that is read",
             {
                 "taker, block 0": """
                     x = ld.relaxed.gpu item     ~ take_ready get#2, take get
-                    fence.acq_rel.gpu           @ take_ready fence_of_items#2, take fence_of_items#2
+                    fence.acq_rel.gpu           @ take_ready fence#1, take fence#1
                     st.relaxed.gpu number, 2    ~ take_ready release, take release
                 """,
                 "pusher, block 1": """

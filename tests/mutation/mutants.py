@@ -418,7 +418,7 @@ WORKER = {
     "W12": Mutant(
         "device/group_worker.cuh",
         "no fence between get and retire",
-        ".get({});\n      this->fence_of_items();",
+        ".get({});\n      fence();",
         ".get({});",
         SAME + "in the model: load buffering is argued",
     ),
