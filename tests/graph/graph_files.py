@@ -13,7 +13,7 @@ import scipy.sparse
 
 from atos_py.errors import AtosError, GraphFormatError
 from atos_py.graph.csr import check_csr
-from atos_py.graph.io import load_csr
+from atos_py.graph.io import load_csr, load_labeled
 
 
 def npz_bytes(compress: bool = False, **arrays: object) -> bytes:
@@ -38,6 +38,8 @@ GOOD = {
     "c.mtx": b"%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 3\n",
     "a.txt": b"# Nodes: 5\n0 1\n1,2\n% c\n2\t4\r\n4 0\n",
     "a.wel": b"0 1 2.5\n1 2 1e-3\n2 0 inf\n",
+    "a.csv": b"source,target,weight\n0,1,5\n1,2,-7\n",
+    "a.edges": b"# by networkx\n0 1 {'weight': 2}\n1 2 {}\n2 0 {'name': 'a {b', 'weight': 0.5}\n",
     "a.npz": npz_bytes(**CSR),
     "b.npz": npz_bytes(compress=True, **CSR),
     "c.npz": scipy_bytes(scipy.sparse.csr_array(DENSE)),
@@ -46,14 +48,15 @@ GOOD = {
 }
 
 
-def read_or_refused(path: Path, **options: object) -> None:
-    """Load a file: a graph whose parts fit each other, or an AtosError."""
+def read_or_refused(path: Path, **options: bool) -> None:
+    """Load a file: a graph whose parts, and labels, fit each other, or an AtosError."""
     try:
-        csr = load_csr(path, **options)
+        csr, labels = load_labeled(path, None, format=None, weights=True, **options)
     except AtosError as error:
         refusal = error
     else:
         check_csr(*csr)
+        assert labels is None or (labels.size == csr.indptr.size - 1 and np.unique(labels).size == labels.size)
         return
     assert str(path) in str(refusal)
     assert getattr(refusal, "line", None) is None or refusal.line >= 1

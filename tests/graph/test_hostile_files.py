@@ -74,7 +74,8 @@ def search(seed: int, folder: Path) -> None:
         name = chance.choice(sorted(GOOD))  # another format
     path = folder / name
     path.write_bytes(content)
-    read_or_refused(path, symmetrize=chance.random() < 0.3, deduplicate=chance.random() < 0.3, sort=chance.random() < 0.3)
+    switches = "symmetrize", "simplify", "deduplicate", "sort", "renumber"
+    read_or_refused(path, **{name: chance.random() < 0.3 for name in switches})
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +97,7 @@ def test_arbitrary_bytes(fuzzed, name, content, kept):
     read_or_refused(path)
 
 
-TEXTS = ["a.gr", "a.mtx", "c.mtx", "a.txt", "a.wel"]
+TEXTS = ["a.gr", "a.mtx", "c.mtx", "a.txt", "a.wel", "a.csv"]
 
 
 def plain_edges(name: str, content: bytes) -> list[tuple[float, ...]]:
@@ -107,6 +108,8 @@ def plain_edges(name: str, content: bytes) -> list[tuple[float, ...]]:
         lines = lines[1:]  # the banner, before which there may be any white space
     lines = [line for line in lines if line and line[0] not in comments]
     edges: list[tuple[float, ...]] = []
+    if comments == b"#%" and lines and all(re.match(rb"[A-Za-z_:~\"']", name) for name in re.split(b"[ \t,]+", lines[0])):
+        lines = lines[1:]  # headings
     for line in lines[0 if comments == b"#%" else 1 :]:
         fields = re.split(b"[" + separators + b"]+", line.removeprefix(b"a") if name == "a.gr" else line)
         numbers = [field for field in fields if field]

@@ -90,6 +90,8 @@ def test_a_banner_with_one_percent_sign(tmp_path):
         ("a.txt", "alice bob\nbob carol\n", 2, "pandas.factorize makes numbers of names"),
         ("a.txt", "0 123456789012345678\n", 1, "renumber=True"),
         ("a.csv", ",source,target\n0,1,2\n", 1, "write the table with index=False"),
+        ("a.csv", "source,target,,weight\n0,1,5\n", 1, "heading 3 is empty"),
+        ("a.csv", "source,target,\n0,1,5\n", 1, "heading 3 is empty"),
         ("a.csv", "# c\nid,source,target\n0,1,2\n", 2, "heading 'source' is number 2 of id, source, target; the columns are"),
         ("a.csv", "target,source\n1,2\n", 1, "heading 'target' is number 1"),
         ("a.csv", "source,target,weight,time\n1,2,3,4\n", 1, "there are 4 headings"),

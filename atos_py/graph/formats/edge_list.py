@@ -37,8 +37,9 @@ def _find_columns(text: Text) -> tuple[int, int]:
         if not fields or fields[0][:1] in (b"#", b"%"):
             continue
         if not headings and is_heading(fields):
-            names = [field.strip(b"\"'").decode() for field in fields]
-            if reason := explain_headings(["", *names] if line.lstrip().startswith(b",") else names):
+            between = [name.strip(b" \t\r") for name in line.split(b",")]
+            names = [name.strip(b"\"'").decode() for name in (fields if all(between) else between)]
+            if reason := explain_headings(names):
                 raise GraphFormatError(text.path, number, reason)
             headings, begin = len(fields), start
             continue

@@ -28,8 +28,9 @@ def explain_headings(names: Sequence[str]) -> str | None:
     Names that nothing is known of go by their places, but no name that is known stands in another's place.
     """
     shown = ", ".join(names)
-    if names and not names[0]:
-        return "the first heading is empty, as that of the index of a pandas table: write the table with index=False"
+    if not all(names):
+        place = list(names).index("") + 1
+        return f"heading {place} is empty, as that of the index of a pandas table: write the table with index=False"
     if not 2 <= len(names) <= 3:
         return f"there are {len(names)} headings, {shown:.80}; {_WANTED}"
     for place, name in enumerate(names):
