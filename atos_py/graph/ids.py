@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,21 +16,50 @@ from .csr import MAX_VERTICES, EdgeChunk, EdgeList
 
 __all__ = ["number_by_ids", "warn_of_gaps"]
 
+_MOST_PER_EDGE = 8  # numbers in a table of all ids up to the largest, which then takes about as much memory as the edges
+
 
 def number_by_ids(chunks: list[EdgeChunk], base: int) -> NDArray[np.int64]:
     """Give the vertices that edges name numbers from 0 on, in the order of their ids; return the id of each in the file."""
-    parts = parallel_map(lambda chunk: np.unique(np.concatenate([chunk.sources, chunk.targets])), chunks)
-    ids = np.unique(np.concatenate(parts)) if parts else np.empty(0, np.uint32)
+    size = 1 + max([int(ids.max(initial=0)) for chunk in chunks for ids in (chunk.sources, chunk.targets)], default=0)
+    is_dense = size <= _MOST_PER_EDGE * sum([chunk.sources.size for chunk in chunks])
+    ids = np.flatnonzero(_mark_named(chunks, size)) if is_dense else _sort_named(chunks)
     if ids.size > MAX_VERTICES:
         raise InvalidArgumentError(f"edges name {ids.size} vertices, more than the {MAX_VERTICES} possible")
+    table = np.zeros(size if is_dense else 0, np.uint32)
+    if is_dense:
+        table[ids] = np.arange(ids.size, dtype=np.uint32)
 
     def number(k: int) -> None:
-        chunk = chunks[k]
-        sources, targets = (np.searchsorted(ids, given).astype(np.uint32) for given in (chunk.sources, chunk.targets))
-        chunks[k] = EdgeChunk(sources, targets, chunk.weights)
+        given, weights = chunks[k][:2], chunks[k].weights
+        if is_dense:
+            chunks[k] = EdgeChunk(table[given[0]], table[given[1]], weights)
+        else:
+            sources, targets = (np.searchsorted(ids, each).astype(np.uint32) for each in given)
+            chunks[k] = EdgeChunk(sources, targets, weights)
 
     parallel_map(number, range(len(chunks)))
     return ids.astype(np.int64) + base
+
+
+def _mark_named(chunks: list[EdgeChunk], size: int) -> NDArray[np.bool_]:
+    """Return whether edges name each of so many vertices."""
+    named = np.zeros(size, bool)
+    for chunk in chunks:
+        named[chunk.sources] = True
+        named[chunk.targets] = True
+    return named
+
+
+def _sort_named(chunks: list[EdgeChunk]) -> NDArray[Any]:
+    """Return the ids that edges name, each once, in ascending order."""
+
+    def once(values: NDArray[Any]) -> NDArray[Any]:
+        return values[np.append(True, values[1:] != values[:-1])] if values.size else values
+
+    parts = parallel_map(lambda chunk: once(np.sort(np.concatenate([chunk.sources, chunk.targets]))), chunks)
+    # NumPy's stable sort merges what is sorted already.
+    return once(np.sort(np.concatenate(parts), kind="stable")) if parts else np.empty(0, np.uint32)
 
 
 def warn_of_gaps(path: Path, edges: EdgeList) -> None:
