@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fake_arrays import FakeArray
 
 import atos_py as atos
+from atos_py.compile.arguments import describe
+from atos_py.compile.spec import ProgramSpec
 from atos_py.errors import TaskCompileError, TaskError
 
 FLOATS = [0.0, -0.0, 0.5, 1.0, 1.5, 2.5, -3.0, 7.25, 63.0, 1e-300, 1e30, -1e308, 2.0**53, math.inf, -math.inf, math.nan]
@@ -180,3 +183,26 @@ def test_what_is_refused(call, message):
     queue.push(0)
     with pytest.raises(TaskCompileError, match=message):
         queue.launch_thread(atos.task(variables["use"]), atos.zeros(1, device="cpu"))
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_all_compile_for_gpus(debug):
+    """With the checks and without, of both types of floats."""
+    pytest.importorskip("numba.cuda")
+    from atos_py.compile.codegen.target_cuda import compile_cuda
+
+    def all_of_them(worker, k, x, y, n, m, out):
+        fraction, whole = math.modf(x[k])
+        out[0] = math.fmod(x[k], y[k]) + math.remainder(x[k], y[k]) + fraction + whole + np.cbrt(x[k])
+        out[1] = math.isclose(x[k], y[k], rel_tol=0.1) + math.isclose(x[k], y[k], abs_tol=0.1)
+        out[2] = math.isqrt(n[k]) + math.comb(n[k], m[k]) + math.perm(n[k], m[k]) + math.lcm(n[k], m[k])
+        out[3] = any((x[k] > 3, n[k] == 0)) + 2 * all((n[k], y[k] < 5.5))
+        for i in reversed(range(n[k])):
+            out[4] += i
+        for value in reversed((x[k], y[k])):
+            out[5] = out[5] / 2 + value
+
+    for floats in (np.float64, np.float32):
+        arrays = [np.zeros(2, dtype) for dtype in (floats, floats, np.int64, np.int64, np.float64)]
+        kinds = tuple(describe(FakeArray(array)) for array in arrays)
+        assert compile_cuda(ProgramSpec(atos.task(all_of_them), None, kinds, np.dtype(np.uint32), debug=debug), (9, 0)).modules
