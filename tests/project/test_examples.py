@@ -36,6 +36,7 @@ EXAMPLES = {
     "survey_propagation": ["10,000 variables, 42,000 clauses: satisfied, verified"],
     "queens": ["10 queens: 724 solutions"],
     "quickstart": ["22,458 of 22,500 vertices reached, verified", "index 10 is out of range for array 'counts' of length 10"],
+    "triangular_solve": ["k = 32: backward error ", ", verified", "with no factors: 14", "with IC(0): ", "with ILU(0): "],
     "uts": ["T1: 4,130,071 nodes, 3,305,118 of them leaves, down to depth 10, verified"],
 }
 
@@ -46,6 +47,7 @@ WHOLE_PROGRAMS = {
     "mesh_refinement",
     "quickstart",
     "survey_propagation",
+    "triangular_solve",
     "uts",
 }  # several tasks, or a task with a hash of its own, or a tour; the others show one thing
 
