@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 import numpy as np
 import pytest
 from fake_arrays import array
@@ -23,6 +25,7 @@ pytestmark = pytest.mark.part("programs")
 
 barnes_hut, survey_propagation = load_example("barnes_hut"), load_example("survey_propagation")
 mesh_refinement, uts, cholesky = load_example("mesh_refinement"), load_example("uts"), load_example("cholesky")
+triangular_solve = load_example("triangular_solve")
 HALF, ROWS = array("f4"), array("f4", 2)
 BODIES = array("i8", 1, True), array("f4", 2, True)
 TREE = barnes_hut.Tree(*BODIES, ROWS, array("f4"), array("i4", 2), array("i4"))
@@ -36,6 +39,7 @@ POINTS = PoolArgument(KEYS, {"x": NUMBERS, "y": NUMBERS})
 ROWS_OF_3 = array("i4", 2)
 PARTS = {"corner": ROWS_OF_3, "twin": ROWS_OF_3, "inner": KEYS, "claim": KEYS, "tried": NUMBERS}
 MESH = mesh_refinement.Mesh(POINTS, PoolArgument(KEYS, PARTS), KEYS, KEYS)
+Columns = namedtuple("Columns", "indptr indices")  # of a graph
 KERNELS = {
     "number": (barnes_hut.number, (ROWS, HALF, KEYS), "cta"),
     "arrange": (barnes_hut.arrange, (KEYS, KEYS, ROWS, ROWS, KEYS, ROWS, ROWS), "cta"),
@@ -87,3 +91,13 @@ def test_a_factorization_spills_nothing():
     kinds = describe(3), describe(array("f8", 2)), describe(array("i4"))
     found = linked(ProgramSpec(tasks, None, kinds, cholesky.STEP), 128)
     assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+
+
+@pytest.mark.parametrize("task", [triangular_solve.solve_one, triangular_solve.solve_several], ids=["one", "several"])
+def test_a_triangular_solve_spills_nothing(task):
+    columns = Columns(array("i4", readonly=True), array("i4", readonly=True))
+    known, numbers = array("f8", readonly=True), array("f8", 2)
+    kinds = tuple(map(describe, (columns, known, known, numbers, array("i4"), array("f8", 2, True), numbers)))
+    found = linked(ProgramSpec(task, None, kinds, np.dtype("u4")))
+    assert (found.spill_bytes, found.stack_bytes) == (0, 0)
+    assert 16 <= found.registers <= 64
