@@ -161,9 +161,9 @@ def conjugate_gradients(matrix: Any, b: Any, first: Any = None, second: Any = No
     return x, history
 
 
-def main() -> None:
+def main(side: int = 40) -> None:
     """Solve by the factors of a Poisson equation on a square, and then the equation with and without them."""
-    side, device = int(sys.argv[1]) if len(sys.argv) > 1 else 40, atos.device()
+    device = atos.device()
     line = scipy.sparse.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(side, side))
     matrix, b = scipy.sparse.kronsum(line, line).tocsr(), np.random.default_rng(0).standard_normal((side**2, 32))
     ic, ilu = incomplete_cholesky(matrix), incomplete_lu(matrix)
@@ -195,5 +195,5 @@ def main() -> None:
     plt.show()
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # in a notebook sys.argv is that of the kernel
+    main(*map(int, [] if hasattr(sys, "ps1") else sys.argv[1:]))
