@@ -74,8 +74,8 @@ html_show_sphinx = False
 
 
 def _orphan(_app: Sphinx, name: str, text: list[str]) -> None:
-    """Let the paper's tables stand outside of the table of contents: docs/paper/README.md links to each."""
-    if name.startswith("paper/") and name != "paper/README":
+    """Let the papers' tables stand outside of the table of contents: the README.md of their folder links to each."""
+    if name.startswith(("paper/", "papers/")) and not name.endswith("/README"):
         text[0] = f"---\norphan: true\n---\n{text[0]}"
 
 
