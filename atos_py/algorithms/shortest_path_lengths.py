@@ -1,10 +1,12 @@
-"""Shortest distances from many sources at once, in one launch: a row of distances for each source.
+"""Shortest distances from many sources at once: a row of distances for each source.
 
-An item of the queue is a row, a vertex and the distance with which it was pushed. Each row is a search as in `sssp`, and all of
-them run side by side, so that many short searches keep all workers busy where one of them would not. With weights, items of all
-rows share the buckets of a queue: near vertices go first, whosever they are. Without, the order of arrival does.
+By edges, 64 sources or more share one search (`bit_search`). Along weights, an item of the queue is a row, a vertex and the
+distance with which it was pushed. Each row is a search as in `sssp`, and all of them run side by side in one launch, so that many
+short searches keep all workers busy where one of them would not. Items of all rows share the buckets of a queue: near vertices go
+first, whosever they are.
 
-Source: Meyer and Sanders, "Delta-stepping: a parallelizable shortest path algorithm", J. Algorithms 2003.
+Sources: Then et al., "The more the merrier: efficient multi-source graph traversal", VLDB 2014; Meyer and Sanders,
+"Delta-stepping: a parallelizable shortest path algorithm", J. Algorithms 2003.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays.array import to_host
+from ..arrays.array import Array, to_host
 from ..arrays.filled import full
 from ..compile.atomics import atomic_min
 from ..compile.task import task
@@ -27,8 +29,9 @@ from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.shown import ShownFields
 from ..support.validation import as_host_array, check_bool
-from .arguments import check_cutoff, check_sources, rows_on_host
+from .arguments import check_cutoff, check_no_each_round, check_sources, largest_whole, rows_on_host
 from .bfs.entry import CUTOFF, SOURCES
+from .bit_search import MOST_LEVELS, BitNotes, BitSearches
 from .frame import algorithm, verifier
 from .kept_launches import take_queue
 from .launch_sequence import LaunchSequence
@@ -68,14 +71,6 @@ def out_edges(item, graph, distance, cutoff):  # type: ignore[no-untyped-def]
     return 0 if skipped else graph.indptr[item.vertex + 1] - first, first, item.distance, item.row
 
 
-def push_step(worker, weights, row, vertex, distance):  # type: ignore[no-untyped-def]
-    """Push an item; without weights in order of arrival, which is about that of distances then."""
-    if weights is None:
-        worker.push((row, vertex, distance))
-    else:
-        worker.push((row, vertex, distance), distance)
-
-
 @task(workload=out_edges, max_registers={"cta": (64, None)})
 def relax_in_row(worker, item, i, first, length, row, graph, distance, cutoff):  # type: ignore[no-untyped-def]
     """Relax an edge in a row; push its end with the distance if that went down."""
@@ -84,7 +79,7 @@ def relax_in_row(worker, item, i, first, length, row, graph, distance, cutoff): 
     if cutoff is not None and candidate > cutoff:
         return
     if atomic_min(distance, (row, neighbor), candidate) > candidate:
-        push_step(worker, graph.weights, row, neighbor, candidate)
+        worker.push((row, neighbor, candidate), candidate)
 
 
 @algorithm()
@@ -102,7 +97,8 @@ def shortest_path_lengths(
     Parameters
     ----------
     graph : Graph
-        Its out-edges are followed; all searches run on its device in one launch.
+        Its out-edges are followed. Without weights, searches from 64 sources run as one, on a GPU from 256, level by level: a
+        level is a round of a launch, whatever `barrier` says. Along weights all searches run in one launch.
     sources : int or array of int
         The vertices to start from, a row of the result for each, in their order; one may be there several times. The result
         takes the number of sources times the number of vertices, in memory of the device.
@@ -117,11 +113,15 @@ def shortest_path_lengths(
     InvalidArgumentError
         If there is no such vertex, the graph has no weights to add up, one of them is negative or NaN, the cutoff is
         NaN, or integer weights are so large that a path may be longer than an int64 can tell.
+    LaunchConfigError
+        If `each_round` is given, and distances are counted by edges: such a search has a function between rounds of its own.
     QueueFullError
         If the queue has to grow, and there is no memory for that.
 
     References
     ----------
+    Then et al., "The more the merrier: efficient multi-source graph traversal", VLDB 2014.
+
     Meyer and Sanders, "Delta-stepping: a parallelizable shortest path algorithm", J. Algorithms 49 (2003).
 
     Examples
@@ -136,19 +136,34 @@ def shortest_path_lengths(
     graph = _weighted(graph, weighted)
     kind = distance_dtype(graph)
     distance = full((len(rows), n), unreached_of(kind), dtype=kind, device=graph.device)
-    items = np.zeros(len(rows), [("row", np.uint32), ("vertex", np.uint32), ("distance", kind)])
+    if graph.weights is None:
+        check_no_each_round("shortest_path_lengths", launch_options)
+        searches = BitSearches("shortest_path_lengths", graph, len(rows), launch_options, worker)
+        launches, most = searches.launches, max(largest_whole(limit, MOST_LEVELS), 0)  # a source is always reached
+        for first, batch in searches.batches(rows):
+            searches.run(batch, BitNotes(distance, first), most)
+    else:
+        launches = _search_along_weights(graph, rows, distance, distance_limit(limit, kind), launch_options, worker)
+    launches.finish()
+    return ShortestPathLengthsResult(distance, launches.total())
+
+
+def _search_along_weights(
+    graph: Graph, rows: NDArray[Any], distance: Array, limit: Any, options: LaunchOptions, worker: str | None
+) -> LaunchSequence:
+    """Find the distances along weights, by one launch."""
+    n = graph.num_vertices
+    items = np.zeros(len(rows), [("row", np.uint32), ("vertex", np.uint32), ("distance", distance.dtype)])
     items["row"], items["vertex"] = np.arange(len(rows)), rows
-    ordered: dict[str, Any] = {} if graph.weights is None else {"buckets": BUCKETS, "delta": suit_delta(graph, "auto")}
+    ordered: dict[str, Any] = {"buckets": BUCKETS, "delta": suit_delta(graph, "auto")}
 
     def make_queue() -> Queue:
         return Queue(2 * n, dtype=items.dtype, device=graph.device, **ordered)
 
-    key = "shortest_path_lengths", worker, kind, *ordered.items()
-    queue = take_queue(graph, make_queue, launch_options, *key)
-    launches = LaunchSequence("shortest_path_lengths", queue, launch_options, worker)
-    launches.launch(items, relax_in_row, graph, distance, distance_limit(limit, kind))
-    launches.finish()
-    return ShortestPathLengthsResult(distance, launches.total())
+    queue = take_queue(graph, make_queue, options, "shortest_path_lengths", worker, distance.dtype, *ordered.items())
+    launches = LaunchSequence("shortest_path_lengths", queue, options, worker)
+    launches.launch(items, relax_in_row, graph, distance, limit)
+    return launches
 
 
 def _rows(sources: ArrayLike, n: int) -> NDArray[Any]:
@@ -226,8 +241,8 @@ register(
     arrays=lambda result: {"distance": result.distance},
     help="find shortest distances from many sources at once",
     description="""\
-Finds how far each vertex is from each of several sources, in one launch: by edges, or along weights of at least 0. Each row is
-verified as the result of one search.""",
+Finds how far each vertex is from each of several sources: by edges, 64 sources in one search, or along weights of at least 0. Each
+row is verified as the result of one search.""",
     examples=("rmat:12:16 --sources 0,5,9 --out distance.npy", "roads.gr.gz --sources 0,70000 --weighted"),
     options={
         "sources": SOURCES,
