@@ -26,6 +26,7 @@ __all__ = [
     "check_no_each_round",
     "check_sources",
     "check_target",
+    "choose_sources",
     "ends_of",
     "first_of",
     "hash_of_seed",
@@ -100,6 +101,17 @@ def check_sources(sources: ArrayLike, num_vertices: int, name: str = "sources") 
         one = name.removesuffix("s")
         raise InvalidArgumentError(f"{one} {outside} is not a vertex: there are {num_vertices}, numbered from 0")
     return vertices
+
+
+def choose_sources(sources: ArrayLike | None, n: int, seed: int) -> NDArray[np.uint32]:
+    """Return the vertices that paths begin at: all, so many that the hash of a seed chooses, or those named; ascending."""
+    if sources is None:
+        return np.arange(n, dtype=np.uint32)
+    if as_host_array("sources", to_host(sources)).ndim == 0:
+        k = min(check_int("sources", sources, 1, 2**63), n)
+        hashes = splitmix64(np.arange(n, dtype=np.uint64) ^ hash_of_seed(seed))
+        return np.sort(np.argsort(hashes, kind="stable")[:k]).astype(np.uint32)
+    return check_sources(sources, n).astype(np.uint32)
 
 
 def check_target(target: Any, num_vertices: int) -> int | None:

@@ -1,7 +1,7 @@
 """Breadth-first searches from many sources at once: a word of bits for each vertex says which of them have reached it.
 
-One pass over the edges of a vertex serves all sources that reach it at the same level, 64 in a word. On a GPU a vertex has up to
-four words, for 256 sources. A word of a vertex is a *place*: the vertex times the number of words, plus the word.
+One pass over the edges of a vertex serves all sources that reach it at the same level, 64 in a word. On a GPU a vertex has up
+to four words, for 256 sources. A word of a vertex is a *place*: the vertex times the number of words, plus the word.
 
 The search proceeds level by level. What may be new at a level are *candidates*, of which there are two arrays: those of the
 level, and those of the next one. A place is *settled* when its level is run, by one thread: the bits that are new are added to
@@ -33,11 +33,14 @@ from ..graph.graph import Graph
 from ..graph.graph_arrays import GraphArrays
 from ..operators.edge_map import THREAD_MAX_DEGREE
 from ..operators.range_takers import ask_for_range, fit_takers, plan_takers
+from ..operators.ranges import range_items
 from ..operators.reductions import NUM_PARTIAL_SUMS
 from ..operators.row_map import by_groups
 from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
-from .kept_launches import take_queue
+from ..runtime.stats import LaunchStats
+from .arguments import check_no_each_round
+from .kept_launches import KeptQueue, take_queue
 from .launch_sequence import LaunchSequence
 
 __all__ = ["MOST_LEVELS", "WORD", "BitNotes", "BitSearches", "count_bits"]
@@ -77,7 +80,7 @@ class BitNotes(NamedTuple):
     by_source: int | None = None
     sums: Array | None = None  # of each place, to which the level is added for each new bit, or its inverse
     inverse: int | None = None
-    last: Array | None = None  # the last level at which each place got a new bit
+    last: Array | None = None  # the last level at which each place got a new bit, plus one
     farthest: Array | None = None  # for each part of the graph and each bit, the last level at which a place there got it
     reached: Array | None = None  # for each part of the graph the bits that were new at this level, and those of the other one
     part: Array | None = None  # of each vertex; without it there is one
@@ -138,9 +141,9 @@ def add_up(place, fresh, level, sums, inverse):  # type: ignore[no-untyped-def]
 
 
 def note_last(place, level, last):  # type: ignore[no-untyped-def]
-    """Store the level as the last one of the place."""
+    """Store the level as the last one of the place, plus one, so that 0 stands for none."""
     if last is not None:
-        last[place] = level
+        last[place] = level + 1
 
 
 def part_of(v, part):  # type: ignore[no-untyped-def]
@@ -414,9 +417,20 @@ class BitSearches:
     sources : int
         How many there are in all; vertices have no more words than these need.
     options, worker : as of the call
+    with_maps : bool
+        Whether there are launches over vertices too.
     """
 
-    def __init__(self, name: str, graph: Graph, sources: int, options: LaunchOptions, worker: str | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        graph: Graph,
+        sources: int,
+        options: LaunchOptions,
+        worker: str | None,
+        with_maps: bool = False,
+    ) -> None:
+        check_no_each_round(name, options)
         n, device = graph.num_vertices, graph.device
         self.log_words = min(_MOST_LOG_WORDS[device.kind], max((sources - 1) // WORD, 0).bit_length())
         self.width = WORD << self.log_words
@@ -433,7 +447,11 @@ class BitSearches:
             return Queue._of_kinds(self.tasks, room, dtype=dtype, device=device)
 
         queue = take_queue(graph, make_queue, options, name, worker, self.log_words, self.tasks)
-        self.launches = LaunchSequence(name, queue, options, worker)
+        maps: KeptQueue | None = None
+        if with_maps:
+            ranges = len(range_items(n)) or 1
+            maps = take_queue(graph, lambda: Queue(ranges, device=device), options, "maps", worker, name)
+        self.launches = LaunchSequence(name, queue, options, worker, maps)
         self.seen, self.candidates = self.launches.workspace(("bits", self.log_words), self._make_bits)
         # On a CPU, and with workers of one thread, a group has one thread, for one word.
         is_alone = worker == "thread" or (device.kind == "cpu" and self.log_words > 0)
@@ -478,3 +496,10 @@ class BitSearches:
         """Yield the sources of each search in turn, and the number of the first one."""
         for first in range(0, len(sources), self.width):
             yield first, sources[first : first + self.width]
+
+    def finish(self) -> LaunchStats:
+        """End the call, and return the statistics of all its launches, of which there is at least one, maybe of nothing."""
+        if not self.launches.runs:
+            self.run(np.zeros(0, np.int64), BitNotes())
+        self.launches.finish()
+        return self.launches.total()

@@ -1,9 +1,9 @@
 """Shortest distances from many sources at once: a row of distances for each source.
 
 By edges, 64 sources or more share one search (`bit_search`). Along weights, an item of the queue is a row, a vertex and the
-distance with which it was pushed. Each row is a search as in `sssp`, and all of them run side by side in one launch, so that many
-short searches keep all workers busy where one of them would not. Items of all rows share the buckets of a queue: near vertices go
-first, whosever they are.
+distance with which it was pushed. Each row is a search as in `sssp`, and all of them run side by side in one launch, so that
+many short searches keep all workers busy where one of them would not. Items of all rows share the buckets of a queue: near
+vertices go first, whosever they are.
 
 Sources: Then et al., "The more the merrier: efficient multi-source graph traversal", VLDB 2014; Meyer and Sanders,
 "Delta-stepping: a parallelizable shortest path algorithm", J. Algorithms 2003.
@@ -29,7 +29,7 @@ from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from ..support.shown import ShownFields
 from ..support.validation import as_host_array, check_bool
-from .arguments import check_cutoff, check_no_each_round, check_sources, largest_whole, rows_on_host
+from .arguments import check_cutoff, check_sources, largest_whole, rows_on_host
 from .bfs.entry import CUTOFF, SOURCES
 from .bit_search import MOST_LEVELS, BitNotes, BitSearches
 from .frame import algorithm, verifier
@@ -137,7 +137,6 @@ def shortest_path_lengths(
     kind = distance_dtype(graph)
     distance = full((len(rows), n), unreached_of(kind), dtype=kind, device=graph.device)
     if graph.weights is None:
-        check_no_each_round("shortest_path_lengths", launch_options)
         searches = BitSearches("shortest_path_lengths", graph, len(rows), launch_options, worker)
         launches, most = searches.launches, max(largest_whole(limit, MOST_LEVELS), 0)  # a source is always reached
         for first, batch in searches.batches(rows):
@@ -241,8 +240,8 @@ register(
     arrays=lambda result: {"distance": result.distance},
     help="find shortest distances from many sources at once",
     description="""\
-Finds how far each vertex is from each of several sources: by edges, 64 sources in one search, or along weights of at least 0. Each
-row is verified as the result of one search.""",
+Finds how far each vertex is from each of several sources: by edges, 64 sources in one search, or along weights of at least 0.
+Each row is verified as the result of one search.""",
     examples=("rmat:12:16 --sources 0,5,9 --out distance.npy", "roads.gr.gz --sources 0,70000 --weighted"),
     options={
         "sources": SOURCES,

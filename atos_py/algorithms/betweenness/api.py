@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arrays.array import asarray, empty, to_host, zeros
+from ...arrays.array import asarray, empty, zeros
 from ...compile.atomics import atomic_add
 from ...compile.host_kernels import compile_kernel, parallel_map, ranges
 from ...compile.task import task
@@ -23,9 +23,8 @@ from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
 from ...support.shown import ShownFields
-from ...support.splitmix64 import splitmix64
-from ...support.validation import as_host_array, check_bool, check_int
-from ..arguments import check_sources, hash_of_seed, per_vertex, rows_on_host
+from ...support.validation import check_bool
+from ..arguments import choose_sources, per_vertex, rows_on_host
 from ..bfs.entry import SOURCES_OR_COUNT
 from ..frame import algorithm, verifier
 from ..launch_sequence import LaunchSequence
@@ -164,7 +163,7 @@ def betweenness(
     [1. 0. 0. 0.]
     """
     n, device = graph.num_vertices, graph.device
-    chosen = _choose_sources(sources, n, seed)
+    chosen = choose_sources(sources, n, seed)
     factors = _factors(n, len(chosen), check_bool("normalized", normalized), n > 0 and graph.is_symmetric())
     centrality = zeros(n, dtype=np.float64, device=device)
     queue = Queue(max(len(chosen), len(range_items(n)), 1), dtype=np.uint32, device=device)
@@ -178,17 +177,6 @@ def betweenness(
     where, by = asarray(sampled, device=device, readonly=True), asarray(np.array(factors), device=device, readonly=True)
     launches.over_vertices(rescale, n, centrality, where, by)
     return BetweennessResult(centrality, launches.total(accumulate.name))
-
-
-def _choose_sources(sources: ArrayLike | None, n: int, seed: int) -> NDArray[np.uint32]:
-    """Return the vertices that paths begin at."""
-    if sources is None:
-        return np.arange(n, dtype=np.uint32)
-    if as_host_array("sources", to_host(sources)).ndim == 0:
-        k = min(check_int("sources", sources, 1, 2**63), n)
-        hashes = splitmix64(np.arange(n, dtype=np.uint64) ^ hash_of_seed(seed))
-        return np.sort(np.argsort(hashes, kind="stable")[:k]).astype(np.uint32)
-    return check_sources(sources, n).astype(np.uint32)
 
 
 def _factors(n: int, k: int, normalized: bool, undirected: bool) -> tuple[float, float]:
@@ -273,7 +261,7 @@ def verify_betweenness(
     indptr, indices = rows_on_host(graph)
     n = indptr.size - 1
     found = per_vertex("centrality", centrality, n, "f")
-    chosen = _choose_sources(sources, n, seed)
+    chosen = choose_sources(sources, n, seed)
 
     def add_up(piece: tuple[int, int]) -> NDArray[np.float64]:
         sums = np.zeros(n)
