@@ -15,6 +15,9 @@ from .algorithms.bfs import UNREACHED as UNREACHED
 from .algorithms.bfs import BFSResult as BFSResult
 from .algorithms.bfs import bfs as bfs
 from .algorithms.bfs import verify_bfs as verify_bfs
+from .algorithms.closeness import ClosenessResult as ClosenessResult
+from .algorithms.closeness import closeness as closeness
+from .algorithms.closeness import verify_closeness as verify_closeness
 from .algorithms.coloring import ColoringResult as ColoringResult
 from .algorithms.coloring import color as color
 from .algorithms.coloring import verify_coloring as verify_coloring
@@ -27,6 +30,12 @@ from .algorithms.core_number import verify_core_number as verify_core_number
 from .algorithms.count_triangles import TriangleResult as TriangleResult
 from .algorithms.count_triangles import count_triangles as count_triangles
 from .algorithms.count_triangles import verify_triangles as verify_triangles
+from .algorithms.eccentricity import DiameterResult as DiameterResult
+from .algorithms.eccentricity import EccentricityResult as EccentricityResult
+from .algorithms.eccentricity import diameter as diameter
+from .algorithms.eccentricity import eccentricity as eccentricity
+from .algorithms.eccentricity import verify_diameter as verify_diameter
+from .algorithms.eccentricity import verify_eccentricity as verify_eccentricity
 from .algorithms.k_core import k_core as k_core
 from .algorithms.k_core import verify_k_core as verify_k_core
 from .algorithms.label_propagation import LabelResult as LabelResult

@@ -240,6 +240,15 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
         f"betweenness, {option}": lambda junk, option=option: atos.betweenness(edges(), **{"sources": 1} | {option: junk})
         for option in ("sources", "normalized", "seed", "worker", "num_blocks")
     },
+    "closeness": atos.closeness,
+    **{
+        f"closeness, {option}": lambda junk, option=option: atos.closeness(edges(), **{"sources": 1} | {option: junk})
+        for option in ("sources", "harmonic", "wf_improved", "seed", "worker")
+    },
+    "eccentricity": atos.eccentricity,
+    "eccentricity, worker": lambda junk: atos.eccentricity(edges(), worker=junk),
+    "diameter": atos.diameter,
+    "diameter, worker": lambda junk: atos.diameter(edges(), worker=junk),
     "sssp": lambda junk: atos.sssp(junk, 0),
     "sssp, source": lambda junk: atos.sssp(edges(), junk),
     **{
@@ -315,6 +324,13 @@ SWEPT: dict[str, Callable[[Any], Any]] = {
     "verify_bfs, target": lambda junk: atos.verify_bfs(edges(), 0, [0, 1], target=junk),
     "verify_betweenness": lambda junk: atos.verify_betweenness(junk, [0.0, 0.0]),
     "verify_betweenness, centrality": lambda junk: atos.verify_betweenness(edges(), junk),
+    "verify_closeness": lambda junk: atos.verify_closeness(junk, [0.0, 0.0]),
+    "verify_closeness, centrality": lambda junk: atos.verify_closeness(edges(), junk),
+    "verify_eccentricity": lambda junk: atos.verify_eccentricity(junk, [1, 0]),
+    "verify_eccentricity, eccentricity": lambda junk: atos.verify_eccentricity(edges(), junk),
+    "verify_diameter": lambda junk: atos.verify_diameter(junk, 1, 0),
+    "verify_diameter, diameter": lambda junk: atos.verify_diameter(edges(), junk, 0),
+    "verify_diameter, vertex": lambda junk: atos.verify_diameter(edges(), 1, junk),
     "verify_sssp": lambda junk: atos.verify_sssp(junk, 0, [0, 1]),
     "verify_sssp, distance": lambda junk: atos.verify_sssp(edges(), 0, junk),
     "verify_sssp, predecessor": lambda junk: atos.verify_sssp(edges(), 0, [0, 1], junk),
