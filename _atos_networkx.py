@@ -8,6 +8,7 @@ __all__ = ["get_info"]
 
 _SAME = "The same result as networkx's own."
 _WEIGHTS = "Not with weights that are negative, infinite, functions, or no integers or floats."
+_ALL = "Not with `v`, `sp`, `e` or `weight`."
 _FUNCTIONS = {
     "all_pairs_shortest_path_length": _SAME,
     "ancestors": _SAME,
@@ -17,12 +18,17 @@ _FUNCTIONS = {
     "bfs_predecessors": f"{_SAME} Not with `sort_neighbors`.",
     "bfs_successors": f"{_SAME} Not with `sort_neighbors`.",
     "bfs_tree": f"{_SAME} Not with `sort_neighbors`, nor with `reverse` in a directed graph.",
+    "center": f"{_SAME} {_ALL} Not of a tree, or with `usebounds`.",
+    "closeness_centrality": f"{_SAME} Not of one node, nor with `distance`.",
     "connected_components": _SAME,
     "clustering": f"{_SAME} Not with `weight`, nor of a directed graph.",
     "core_number": _SAME,
     "descendants": _SAME,
     "descendants_at_distance": _SAME,
+    "diameter": f"{_SAME} {_ALL}",
+    "eccentricity": f"{_SAME} {_ALL}",
     "greedy_color": "A coloring with at most one color more than the largest degree. Only `strategy='random_sequential'`.",
+    "harmonic_centrality": f"{_SAME} Not with `nbunch`, `sources` or `distance`.",
     "is_connected": _SAME,
     "is_strongly_connected": _SAME,
     "is_weakly_connected": _SAME,
@@ -34,6 +40,8 @@ _FUNCTIONS = {
     "number_connected_components": _SAME,
     "number_strongly_connected_components": _SAME,
     "number_weakly_connected_components": _SAME,
+    "periphery": f"{_SAME} {_ALL} Not with `usebounds`.",
+    "radius": f"{_SAME} {_ALL}",
     "pagerank": "Ranks with an error of at most `len(G) * tol`. Not with negative weights, or `alpha=1`. There "
     "are no iterations to be limited by `max_iter`, as long as that is at least 1.",
     "shortest_path_length": f"{_SAME} Not with weights and `method='bellman-ford'`. {_WEIGHTS}",

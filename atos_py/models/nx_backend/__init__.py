@@ -4,7 +4,7 @@ networkx finds here, by their names, the functions that it may call instead of i
 `should_run`, `convert_from_nx` and `convert_to_nx`.
 """
 
-from .centrality import betweenness_centrality
+from .centrality import betweenness_centrality, closeness_centrality, harmonic_centrality
 from .choice import can_run, should_run
 from .clusters import clustering, triangles
 from .colors import greedy_color
@@ -19,6 +19,7 @@ from .components import (
     weakly_connected_components,
 )
 from .cores import core_number, k_core
+from .distances import center, diameter, eccentricity, periphery, radius
 from .graphs import AtosGraph, convert_from_nx, convert_to_nx
 from .independent_sets import maximal_independent_set
 from .paths import (
@@ -52,6 +53,8 @@ __all__ = [
     "bfs_successors",
     "bfs_tree",
     "can_run",
+    "center",
+    "closeness_centrality",
     "clustering",
     "connected_components",
     "convert_from_nx",
@@ -59,7 +62,10 @@ __all__ = [
     "core_number",
     "descendants",
     "descendants_at_distance",
+    "diameter",
+    "eccentricity",
     "greedy_color",
+    "harmonic_centrality",
     "is_connected",
     "is_strongly_connected",
     "is_weakly_connected",
@@ -72,6 +78,8 @@ __all__ = [
     "number_strongly_connected_components",
     "number_weakly_connected_components",
     "pagerank",
+    "periphery",
+    "radius",
     "shortest_path_length",
     "should_run",
     "single_source_dijkstra",

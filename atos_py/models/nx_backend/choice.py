@@ -48,6 +48,15 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
         sampled = given["k"] is not None and given["k"] != len(given["G"])
         special = sampled or given["weight"] is not None or given["endpoints"]
         return "paths are counted by edges, between all nodes, and without their ends" if special else True
+    if name in ("closeness_centrality", "harmonic_centrality"):
+        some = any(given.get(which) is not None for which in ("u", "nbunch", "sources"))
+        return "distances are those between all nodes, by edges" if some or given["distance"] is not None else True
+    if name in ("eccentricity", "diameter", "radius", "center", "periphery"):
+        if any(given.get(which) is not None for which in ("v", "sp", "e", "weight")):
+            return "eccentricities are those of all nodes, by edges"
+        # networkx has an error of its own where there are no nodes, and the center of a tree in another order
+        special = not len(given["G"]) or (name in ("center", "periphery") and _is_ordered_otherwise(name, **given))
+        return "networkx has an order of its own for trees and with bounds, and an error without nodes" if special else True
     if name == "pagerank":
         return _can_rank(**given)
     if name.startswith(("shortest_path", "single_source_dijkstra")):
@@ -69,6 +78,13 @@ def _can_measure(G: Any, weight: Any = None, method: str = "dijkstra", cutoff: A
     if not all(isinstance(w, (int, float)) and 0 <= w <= (most if isinstance(w, int) else 1e290) for w in weights):
         return "weights have to be integers or floats of at least 0, and not too large"
     return True
+
+
+def _is_ordered_otherwise(name: str, G: Any, usebounds: bool, **_: Any) -> bool:  # noqa: N803
+    """Whether networkx lists the center or the periphery in another order than that of the nodes."""
+    if G.is_directed():
+        return False
+    return bool(usebounds) or (name == "center" and G.number_of_edges() == len(G) - 1)
 
 
 def _can_rank(

@@ -28,6 +28,8 @@ KINDS = [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]
 # Of networkx, the test files of the functions that are dispatched.
 THEIRS = [
     "centrality.tests.test_betweenness_centrality",
+    "centrality.tests.test_closeness_centrality",
+    "centrality.tests.test_harmonic_centrality",
     "coloring.tests.test_coloring",
     "components.tests.test_connected",
     "components.tests.test_strongly_connected",
@@ -37,6 +39,7 @@ THEIRS = [
     "shortest_paths.tests.test_unweighted",
     "tests.test_cluster",
     "tests.test_core",
+    "tests.test_distance_measures",
     "shortest_paths.tests.test_weighted",
     "tests.test_dag",
     "tree.tests.test_mst",
@@ -345,6 +348,31 @@ def test_betweenness_is_the_same(description, normalized):
     assert found == pytest.approx(nx.betweenness_centrality(graph, normalized=normalized))
 
 
+@settings(max_examples=40, deadline=None)
+@given(graphs, st.booleans())
+def test_closeness_is_the_same(description, wf_improved):
+    graph, ours = build(description)
+    found = nx_backend.closeness_centrality(ours, wf_improved=wf_improved)
+    assert found == pytest.approx(nx.closeness_centrality(graph, wf_improved=wf_improved))
+    assert nx_backend.harmonic_centrality(ours) == pytest.approx(nx.harmonic_centrality(graph))
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs)
+def test_eccentricities_are_the_same(description):
+    graph, ours = build(description)
+    for name in ("eccentricity", "diameter", "radius", "center", "periphery"):
+        if nx_backend.can_run(name, (graph,), {}) is not True:
+            continue
+        try:
+            expected = getattr(nx, name)(graph)
+        except nx.NetworkXError as error:
+            with pytest.raises(nx.NetworkXError, match=f"^{re.escape(str(error))}$"):
+                getattr(nx_backend, name)(ours)
+        else:
+            assert getattr(nx_backend, name)(ours) == expected
+
+
 @settings(max_examples=25, deadline=None)
 @given(graphs, st.sampled_from([0.0, 0.5, 0.85]), st.booleans(), st.booleans())
 def test_ranks_are_the_same(description, alpha, personal, warm):
@@ -429,6 +457,13 @@ PATH, ARC = nx.path_graph(3), nx.path_graph(3, nx.DiGraph)
             ("betweenness_centrality", (PATH,), option, "by edges")
             for option in ({"k": 2}, {"weight": "w"}, {"endpoints": True})
         ),
+        *(("closeness_centrality", (PATH,), option, "all nodes") for option in ({"u": 1}, {"distance": "w"})),
+        *(("harmonic_centrality", (PATH,), {option: [1]}, "all nodes") for option in ("nbunch", "sources")),
+        *(("eccentricity", (PATH,), {option: 1}, "all nodes") for option in ("v", "sp", "weight")),
+        ("diameter", (PATH,), {"e": {}}, "all nodes"),
+        ("center", (PATH,), {}, "order"),
+        ("periphery", (nx.cycle_graph(4), None, True), {}, "order"),
+        ("radius", (nx.Graph(),), {}, "without nodes"),
         ("greedy_color", (PATH,), {}, "certain order"),
         ("greedy_color", (PATH, "random_sequential"), {"interchange": True}, "interchange"),
         ("minimum_spanning_tree", (PATH,), {"algorithm": "prim"}, "Kruskal"),
@@ -462,6 +497,12 @@ def test_what_is_left_to_networkx(name, args, options, reason):
     ("name", "args", "options"),
     [
         ("betweenness_centrality", (PATH,), {"k": 3, "normalized": False}),
+        ("closeness_centrality", (PATH,), {"wf_improved": False}),
+        ("harmonic_centrality", (PATH,), {}),
+        ("eccentricity", (PATH,), {}),
+        ("diameter", (PATH,), {"usebounds": True}),
+        ("center", (nx.cycle_graph(4),), {}),
+        ("periphery", (PATH,), {}),
         ("bfs_edges", (PATH, 0, True), {}),
         ("pagerank", (WEIGHTED,), {}),
         ("pagerank", (WEIGHTED,), {"weight": None}),
