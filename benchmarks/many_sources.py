@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 import atos_py as atos
-from atos_py.algorithms.bit_search import BitNotes, BitSearches
+from atos_py.algorithms.bit_notes import BitNotes
+from atos_py.algorithms.bit_search import BitSearches
 from atos_py.graph.spec import SPEC_HELP, graph_of
 
 

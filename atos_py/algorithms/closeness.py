@@ -27,7 +27,8 @@ from ..runtime.stats import LaunchStats
 from ..support.validation import check_bool
 from .arguments import choose_sources, per_vertex, rows_on_host
 from .bfs.entry import SOURCES
-from .bit_search import BitNotes, BitSearches, count_bits
+from .bit_notes import BitNotes, count_bits
+from .bit_search import BitSearches
 from .frame import algorithm, verifier
 from .registry import SEED, Option, pick_options, register
 

@@ -31,7 +31,8 @@ from ..support.shown import ShownFields
 from ..support.validation import as_host_array, check_bool
 from .arguments import check_cutoff, check_sources, largest_whole, rows_on_host
 from .bfs.entry import CUTOFF, SOURCES
-from .bit_search import MOST_LEVELS, BitNotes, BitSearches
+from .bit_notes import BitNotes
+from .bit_search import MOST_LEVELS, BitSearches
 from .frame import algorithm, verifier
 from .kept_launches import take_queue
 from .launch_sequence import LaunchSequence

@@ -9,11 +9,12 @@ import networkx as nx
 import numpy as np
 import pytest
 from kernel_limits import MOST_SPILLED
-from thread_teams import run_teams
+from thread_teams import Team, run_teams
 
 import atos_py as atos
 from atos_py.algorithms import bit_search
-from atos_py.algorithms.bit_search import BitNotes, BitSearch, BitSearches, count_bits, gather_by_group, missing_of
+from atos_py.algorithms.bit_notes import BitNotes, count_bits
+from atos_py.algorithms.bit_search import BitSearch, BitSearches, gather_by_group, missing_of
 from atos_py.compile import linker as link
 from atos_py.compile.recorder import recorded_programs
 from atos_py.errors import BuildError, LaunchConfigError
@@ -102,6 +103,7 @@ def test_sources_of_several_parts_share_a_lane() -> None:
 def test_a_group_gathers_for_a_long_row(words: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The threads of a group, emulated by threads of Python, find what is among all neighbors, word by word."""
     monkeypatch.setattr(bit_search, "load_cached", lambda array, index: array[index])
+    monkeypatch.setattr(Team, "any", lambda team, value: any(team.gathered(value)), raising=False)
     random, n, log_words = np.random.default_rng(6), 300, words.bit_length() - 1
     neighbors = random.integers(0, n, 270).astype(np.uint32)
     seen = np.zeros(n * words, np.uint64)

@@ -96,10 +96,12 @@ def test_refused_arguments() -> None:
 def test_kernels_spill_nothing() -> None:
     pytest.importorskip("numba_cuda")
     graph, distance = atos.generate.road(2, device="cpu"), atos.zeros((1, 4), dtype=np.uint32, device="cpu")
+    graph = graph.with_weights(np.ones(graph.num_edges, np.uint32))
     step = np.dtype([("row", "u4"), ("vertex", "u4"), ("distance", "u4")])
     try:
         kernel = link.cubin(
-            ProgramSpec(relax_in_row, None, tuple(map(describe, (graph, distance, 3))), step, max_registers=64), (9, 0)
+            ProgramSpec(relax_in_row, None, tuple(map(describe, (graph, distance, 3))), step, max_registers=64, buckets=True),
+            (9, 0),
         )
     except BuildError as error:
         pytest.skip(str(error))

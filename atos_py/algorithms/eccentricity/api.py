@@ -13,7 +13,8 @@ from ...graph.graph import Graph
 from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
-from ..bit_search import WORD, BitSearches
+from ..bit_notes import WORD
+from ..bit_search import BitSearches
 from ..frame import algorithm
 from ..registry import register
 from .bounds import find_eccentricities

@@ -11,7 +11,8 @@ from ...arrays.array import Array, asarray, empty
 from ...arrays.memory import clear_bytes
 from ...graph.components import component_labels
 from ...graph.graph import Graph
-from ..bit_search import WORD, BitNotes, BitSearches
+from ..bit_notes import WORD, BitNotes
+from ..bit_search import BitSearches
 from ..strongly_connected_components import strongly_connected_components
 
 __all__ = ["FRINGE_SEARCHES", "find_eccentricities"]
