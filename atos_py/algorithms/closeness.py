@@ -24,9 +24,10 @@ from ..graph.graph_arrays import check_graph
 from ..operators.vertex_map import vertex_map
 from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.stats import LaunchStats
+from ..support.shown import ShownFields
 from ..support.validation import check_bool
 from .arguments import choose_sources, per_vertex, rows_on_host
-from .bfs.entry import SOURCES
+from .bfs.entry import SOURCES_OR_COUNT
 from .bit_notes import BitNotes, count_bits
 from .bit_search import BitSearches
 from .frame import algorithm, verifier
@@ -38,7 +39,7 @@ _TOLERANCE = 1e-9  # by which sums in another order may differ, relative to the 
 
 
 @dataclass(frozen=True, eq=False)
-class ClosenessResult:
+class ClosenessResult(ShownFields):
     """Result of `closeness`.
 
     Attributes
@@ -277,7 +278,7 @@ estimate from the distances from some vertices. The command takes 64 of them unl
 at once (Then et al. 2014). A serial implementation checks the result.""",
     examples=("rmat:8:8 --out centrality.npy", "rmat:16:16 --sources 256 --harmonic"),
     options={
-        "sources": SOURCES,
+        "sources": SOURCES_OR_COUNT,
         "harmonic": Option("sum up the inverses of distances instead", convert=None),
         "seed": SEED,
     },

@@ -13,6 +13,7 @@ from ...graph.graph import Graph
 from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.stats import LaunchStats
 from ...support.host_memory import host_memory_for
+from ...support.shown import ShownFields
 from ..bit_notes import WORD
 from ..bit_search import BitSearches
 from ..frame import algorithm
@@ -24,7 +25,7 @@ __all__ = ["DiameterResult", "EccentricityResult", "diameter", "eccentricity"]
 
 
 @dataclass(frozen=True, eq=False)
-class EccentricityResult:
+class EccentricityResult(ShownFields):
     """Result of `eccentricity`.
 
     Attributes
@@ -75,7 +76,7 @@ class EccentricityResult:
 
 
 @dataclass(frozen=True, eq=False)
-class DiameterResult:
+class DiameterResult(ShownFields):
     """Result of `diameter`.
 
     Attributes
