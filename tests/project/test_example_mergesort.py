@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -142,3 +146,32 @@ def test_merging_by_any_number_of_threads(threads, length):
     for left in {0, 1, length // 3, length}:
         before, merged = by_threads(threads, length, length, left)
         np.testing.assert_array_equal(merged, np.sort(before))
+
+
+class Lane:
+    """A thread of a group: `sum` waits for all of them."""
+
+    def __init__(self, rank, values, barrier):
+        self.rank, self.size, self.values, self.barrier = rank, len(values), values, barrier
+
+    def sum(self, value):
+        self.values[self.rank] = value
+        self.barrier.wait(timeout=30)
+        total = sum(self.values)
+        self.barrier.wait(timeout=30)
+        return total
+
+
+@pytest.mark.parametrize("size", [1, 2, 32])
+def test_threads_of_a_group_find_together_what_one_finds(size):
+    rng, values, barrier = np.random.default_rng(size), [0] * size, threading.Barrier(size)
+    lanes = [Lane(rank, values, barrier) for rank in range(size)]
+    with ThreadPoolExecutor(size) as threads:
+        for left, right in ((0, 1), (1, 0), (1, 1), (7, 300), (300, 7), (1200, 1100)):
+            runs = np.sort(rng.integers(0, 50, left)), np.sort(rng.integers(0, 50, right))
+            box, order = np.concatenate([*runs, [-9]]), np.argsort(np.concatenate(runs), kind="stable")
+            for k in {0, 1, (left + right) // 3, left + right - 1, left + right}:
+                expected = np.count_nonzero(order[:k] < left)
+                assert mergesort.co_rank(box, 0, left, left, right, k) == expected
+                search = partial(mergesort.co_rank_by_group, data=box, a=0, left=left, b=left, right=right, k=k)
+                assert list(threads.map(search, lanes)) == [expected] * size
