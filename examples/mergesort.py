@@ -146,7 +146,7 @@ def merge(worker, part, data, leaf, size, joins):
     worker.sync()
 
 
-@atos.task
+@atos.task(opens=0)  # no join
 def piece(worker, part, data, leaf, size, joins):
     """Merge a piece: the numbers from number `more` on, at most `size`."""
     box, cuts, group = worker.scratch(data.dtype), worker.scratch(np.int64, 2), worker.group(32)

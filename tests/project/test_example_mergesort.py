@@ -99,7 +99,7 @@ def test_a_warp_and_a_block_merge_whole_pieces(device):
 def test_joins_end(device, take):
     numbers = INPUTS["random"](3000).astype(np.int32)
     data = atos.asarray(np.concatenate([numbers, np.zeros_like(numbers)]), device=device)
-    joins = atos.Joins(4, combine=None, max_capacity=10_000, device=device)
+    joins = atos.Joins(4, combine=None, device=device)
     queue = atos.Queue(8, dtype=mergesort.PART, take=take, device=device)
     queue.push([(0, 0, 0, len(numbers), 0)])
     tasks = mergesort.sort, mergesort.merge, mergesort.piece
