@@ -14,8 +14,8 @@ class Worker:
     """Interface of a task's first parameter: a thread, a warp or a block (CTA) of the GPU, or a lane of the CPU.
 
     This class documents the names and serves editors; workers exist inside tasks only. A flat task has all of them. A
-    nested task has `push`, `push_min`, `stop`, `round`, `mode`, `scratch` with a number of elements, and, if it was made with
-    one, `group`, since its iterations are spread over the threads of the worker. On the CPU a worker has one thread.
+    nested task has `push`, `push_min`, `stop`, `clock`, `round`, `mode`, `scratch` with a number of elements, and, if it was
+    made with one, `group`, since its iterations are spread over the threads of the worker. On the CPU a worker has one thread.
 
     `sync`, `any`, `all`, `sum`, `min` and `max` are collective: every thread of the worker has to reach the call.
 
@@ -277,6 +277,26 @@ class Worker:
         """End the launch in order, without an error; `LaunchStats.stopped` is True then.
 
         Workers finish the items that they have in hand, this one included, and leave. What is unfinished stays in the queue.
+        """
+
+    def clock(self) -> int:  # type: ignore[empty-body]
+        """Return the time of the device in nanoseconds, which never goes back within a worker.
+
+        On a GPU it is the clock that all multiprocessors share, whose steps differ by GPU (``%globaltimer`` of PTX); on the
+        CPU it is that of `time.monotonic_ns`. Times of different devices cannot be compared.
+
+        Examples
+        --------
+        >>> @atos.task
+        ... def measure(worker, v, out):
+        ...     began = worker.clock()
+        ...     for i in range(v):
+        ...         out[0] += i
+        ...     out[1] = worker.clock() - began
+        >>> out, queue = atos.zeros(2, dtype=np.int64), atos.Queue(capacity=10)
+        >>> queue.push(1000)
+        >>> print(queue.launch_thread(measure, out).tasks_run, out[0], out[1] > 0)
+        1 499500 True
         """
 
     def set_mode(self, mode: int, /) -> None:

@@ -346,3 +346,11 @@ def test_value_words_are_told():
         worker.push(first)
 
     assert compile_cuda(ProgramSpec(body, None, (), np.dtype(np.uint32)), CC).value_words == 2
+
+
+def test_each_call_of_the_clock_reads_it(ptx):
+    def measure(worker, v, out):
+        began = worker.clock()
+        out[v] = worker.clock() - began
+
+    assert len(re.findall(r"mov\.u64 \S+, %globaltimer;", ptx(measure, array("i8")))) == 2

@@ -15,6 +15,7 @@ from ...core.library import lib
 from .core_calls import call_core, call_cpu_field, cpu_field
 from .lower_arrive import type_arrive
 from .lower_checks import as_count, cast, leave
+from .lower_clock import clock
 from .lower_joins import type_arrive_at, type_open, type_take, type_then
 from .lower_push import type_push, type_push_min
 from .lower_scratch import scratch
@@ -129,6 +130,7 @@ _METHODS: dict[str, Callable[..., tuple[types.Type, ...]]] = {
     "scratch": scratch,
     "group": group,
     "sync": sync,
+    "clock": clock,
     "stop": _stop,
     "set_mode": _set_mode,
 }
@@ -158,7 +160,10 @@ _TEMPLATES = {
     **{name: method_template("worker", name, typing) for name, typing in _METHODS.items()},
 }
 _NUMBERS = ("rank", "size", "index", "count", "round", "mode", "pending")
-_IN_NESTED_TASKS = ("push", "push_min", "arrive", "open", "then", "arrive_at", "take", "stop", "round", "mode", "scratch")
+_IN_NESTED_TASKS = (
+    *("push", "push_min", "arrive", "open", "then", "arrive_at", "take"),
+    *("stop", "clock", "round", "mode", "scratch"),
+)
 
 
 @infer_getattr
@@ -180,7 +185,7 @@ class WorkerAttributes(AttributeTemplate):
         if worker.nested and name not in _IN_NESTED_TASKS:
             refuse(
                 f"worker.{name} is for flat tasks: the iterations of a nested task are spread over the threads of the worker,"
-                " so it offers push, push_min, arrive, arrive_at, stop, round, mode, scratch(dtype, n) and, with"
+                " so it offers push, push_min, arrive, arrive_at, stop, clock, round, mode, scratch(dtype, n) and, with"
                 " @atos.task(workload=..., group=k), group"
             )
         return types.BoundFunction(_TEMPLATES[name], worker) if name in _TEMPLATES else types.int64
