@@ -67,7 +67,8 @@ class Worker:
         Parameters
         ----------
         item : int or tuple
-            Cast to the type of the queue's items; a tuple of the fields in order if those are records.
+            Cast to the type of the queue's items; a tuple of the fields in order if those are records, in which a vector is
+            a tuple of its numbers.
         priority : number, optional
             Of a queue with buckets, where the lowest goes first; None is 0. Without buckets only None compiles.
         task : Task, optional

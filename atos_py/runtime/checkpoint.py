@@ -199,7 +199,7 @@ def _describe_dtype(dtype: np.dtype[Any]) -> Any:
     fields = [dtype.fields[name] for name in dtype.names]  # type: ignore[index]
     return {
         "names": list(dtype.names),
-        "formats": [field[0].str for field in fields],
+        "formats": [field[0].str if field[0].subdtype is None else [field[0].base.str, field[0].shape[0]] for field in fields],
         "offsets": [field[1] for field in fields],
         "itemsize": dtype.itemsize,
     }
@@ -359,7 +359,7 @@ def _parse_header(given: Any, version: int) -> _Header:
         dtype = _parse_dtype(described)
     else:
         record: Any = {key: described[key] for key in ("names", "offsets", "itemsize")}
-        dtype = np.dtype(record | {"formats": list(map(_parse_dtype, described["formats"]))})
+        dtype = np.dtype(record | {"formats": list(map(_parse_field, described["formats"]))})
     state = QueueState(*(_parse_count(given[field]) for field in QueueState._fields))
     if state.level > state.pending:
         raise ValueError(f"a level of {state.level} of {state.pending} items")
@@ -386,6 +386,14 @@ def _parse_kinds(value: Any) -> tuple[str | None, ...] | None:
     if not 1 <= len(value) <= _MAX_KINDS or len({*value}) != len(value):
         raise ValueError(f"{len(value)} kinds of tasks, {len({*value})} of them different")
     return tuple(value)
+
+
+def _parse_field(given: Any) -> np.dtype[Any]:
+    """Return the dtype of a field: a number, or a list of that of a vector's numbers and how many there are."""
+    if not isinstance(given, list):
+        return _parse_dtype(given)
+    number, length = given
+    return np.dtype((_parse_dtype(number), (_parse_count(length),)))
 
 
 def _parse_dtype(value: Any) -> np.dtype[Any]:

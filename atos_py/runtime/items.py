@@ -21,7 +21,7 @@ __all__ = ["as_items", "check_item_dtype", "items_made_there"]
 
 def check_item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return a dtype that items may have."""
-    advice = "items are integers of 32 or 64 bits, or records of numbers of at most 32 bytes"
+    advice = "items are integers of 32 or 64 bits, or records of numbers and vectors of at most 32 bytes"
     if dtype.names is None:
         if dtype.kind not in "iu" or dtype.itemsize < 4 or not dtype.isnative:
             raise UnsupportedTypeError(f"{advice} (got {dtype})")
@@ -30,7 +30,9 @@ def check_item_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
         field = dtype.fields[name][0]  # type: ignore[index]
         if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
             raise UnsupportedTypeError(f"field {name!r} has a name that a task could not write as item.NAME; rename it")
-        if field.kind not in "iufb" or field.shape or field.itemsize > 8 or field == np.float16 or not field.isnative:
+        number = field.base  # of a vector, the numbers that it has
+        wrong = number.kind not in "iufb" or number.itemsize > 8 or number == np.float16 or not number.isnative
+        if wrong or len(field.shape) > 1 or 0 in field.shape:
             raise UnsupportedTypeError(f"{advice}; field {name!r} is {field}")
     if not dtype.names or dtype.itemsize > ITEM_BYTES[-1]:
         raise UnsupportedTypeError(f"{advice} (got {dtype.itemsize} bytes)")
@@ -105,6 +107,9 @@ def _make_records(items: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
         given = np.atleast_1d(items)
         if given.dtype.names != names:
             raise UnsupportedTypeError(f"records with the fields {given.dtype.names} cannot be pushed to a queue of {dtype}")
+        if any(given.dtype[name].shape != dtype[name].shape for name in names):
+            raise UnsupportedTypeError(f"records of {given.dtype} have vectors of other lengths than a queue of {dtype}")
+        shape: tuple[int, ...] = given.shape
         columns = [given[name] for name in names]
     else:
         rows: Any = [items] if isinstance(items, tuple) else items
@@ -113,18 +118,28 @@ def _make_records(items: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
         if (
             not (isinstance(rows, list) or (isinstance(rows, np.ndarray) and rows.ndim == 1))
             or not all(isinstance(row, tuple) and len(row) == len(names) for row in rows)
-            or not all(np.isscalar(value) or getattr(value, "ndim", 1) == 0 for row in rows for value in row)
+            or not all(_has_shape(value, dtype[i].shape) for row in rows for i, value in enumerate(row))
         ):
-            raise UnsupportedTypeError(f"items of a queue of {dtype} are tuples of {len(names)} numbers (got {items!r})")
-        columns = [_read_integers([row[i] for row in rows]) for i in range(len(names))]
-    result = np.empty(columns[0].shape, dtype)
+            vectors = ", vectors as tuples of their numbers" if any(dtype[name].shape for name in names) else ""
+            raise UnsupportedTypeError(
+                f"items of a queue of {dtype} are tuples of {len(names)} numbers{vectors} (got {items!r})"
+            )
+        shape, columns = (len(rows),), [_read_integers([row[i] for row in rows]) for i in range(len(names))]
+    result = np.empty(shape, dtype)
     for name, column in zip(names, columns, strict=True):
-        field = result.dtype[name]
+        field = result.dtype[name].base
         if column.dtype == object and field.kind in "iu" and _are_integers(column):
             limits = np.iinfo(field)
-            if all(limits.min <= value <= limits.max for value in column):
+            if all(limits.min <= value <= limits.max for value in column.flat):
                 column = column.astype(field)
         if column.dtype == object:
             raise InvalidArgumentError(f"field {name!r} of an item holds an integer that does not fit {field}")
         result[name] = cast_values(column, field) if column.size else 0
     return result
+
+
+def _has_shape(value: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a value is a number, or a vector of as many numbers as a field has."""
+    if not shape:
+        return np.isscalar(value) or getattr(value, "ndim", 1) == 0
+    return isinstance(value, (tuple, list, np.ndarray)) and len(value) == shape[0] and all(_has_shape(one, ()) for one in value)

@@ -47,7 +47,8 @@ class Queue(ShownQueue, QueueLaunches, NotCopied):
         persistent launch go on. Until that launch ends, it keeps the smaller rings that it had, together as large as the last.
         By default what fits into half of the memory that the device has free when the queue is made, and at least `capacity`.
     dtype : dtype, optional
-        Of the items: an integer of 32 or 64 bits, or a structured dtype of at most 32 bytes whose fields are numbers.
+        Of the items: an integer of 32 or 64 bits, or a structured dtype of at most 32 bytes whose fields are numbers, or
+        vectors as ``("at", np.float32, 3)``, which are tuples in tasks and in what is pushed.
         Every value of the type may be an item.
     device : Device or str, optional
         By default the best there is.

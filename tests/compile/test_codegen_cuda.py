@@ -354,3 +354,14 @@ def test_each_call_of_the_clock_reads_it(ptx):
         out[v] = worker.clock() - began
 
     assert len(re.findall(r"mov\.u64 \S+, %globaltimer;", ptx(measure, array("i8")))) == 2
+
+
+def test_vectors_of_items_are_in_registers(ptx):
+    ray = np.dtype([("at", "f4", 3), ("depth", "u4"), ("to", "i2", 2)])
+
+    def step(worker, item, out):
+        x, y, z = item.at
+        out[item.depth] = x * y + z
+        worker.push(((x + 1, y, z), item.depth - 1, (item.to[1], item.to[0])))
+
+    ptx(step, array("f4"), dtype=ray)  # which refuses local memory

@@ -239,7 +239,7 @@ def test_wrong_records_are_refused(items):
         "f2,f2",
         ">u4,u4",
         "O,i4",
-        [("a", "u4", 2)],
+        [("a", "u4", (2, 2))],
         [("a", "i4,i4")],
         np.dtype(("u4", 3)),
     ],

@@ -7,6 +7,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.np.numpy_support import as_dtype
 
 from ...core.library import lib
 from ..task import Task
@@ -96,6 +97,14 @@ def _fields(items: ItemLayout) -> list[tuple[types.Type, int]]:
     return [(items.item, 0)]
 
 
+def _numbers(kind: types.Type, offset: int) -> list[tuple[types.Type, int]]:
+    """Return the type and the byte offset of each number of a field: one, or those of a vector."""
+    if isinstance(kind, types.UniTuple):
+        size = as_dtype(kind.dtype).itemsize
+        return [(kind.dtype, offset + k * size) for k in range(kind.count)]
+    return [(kind, offset)]
+
+
 # An item is read and written as one integer, whatever its fields are: field by field, those of unaligned records would keep the
 # item in memory on a GPU where it could live in registers.
 def _whole(builder: ir.IRBuilder, items: ItemLayout, item: ir.Value) -> tuple[ir.Value, int]:
@@ -107,12 +116,18 @@ def load_item(context: Any, builder: ir.IRBuilder, items: ItemLayout, batch: ir.
     """Return one of the items that `batch` points to."""
     pointer, align = _whole(builder, items, builder.gep(batch, [builder.mul(place, ir.Constant(I64, items.stride))]))
     whole = builder.load(pointer, align=align)
-    values = []
-    for kind, offset in _fields(items):
+
+    def load_number(kind: types.Type, offset: int) -> ir.Value:
         stored = context.get_data_type(kind)
         bits = builder.trunc(builder.lshr(whole, ir.Constant(whole.type, 8 * offset)), bits_of(stored))
         value = context.data_model_manager[kind].from_data(builder, builder.bitcast(bits, stored))
-        values.append(context.cast(builder, value, kind, in_task(kind)))
+        return context.cast(builder, value, kind, in_task(kind))
+
+    values = []
+    for kind, offset in _fields(items):
+        numbers = [load_number(number, place) for number, place in _numbers(kind, offset)]
+        is_vector = isinstance(kind, types.UniTuple)
+        values.append(context.make_tuple(builder, in_task(kind), numbers) if is_vector else numbers[0])
     return context.make_tuple(builder, items.value, values) if isinstance(items.value, types.BaseTuple) else values[0]
 
 
@@ -132,14 +147,18 @@ def store_item(
     value: ir.Value,
     kind_of_item: int = 0,
 ) -> None:
-    """Write an item where `item` points: an integer, or a tuple whose members are cast to the record's fields."""
+    """Write an item where `item` points: an integer, or a tuple whose members, numbers or tuples, are cast to the fields."""
     is_record = isinstance(value_type, types.BaseTuple)
     values = cgutils.unpack_tuple(builder, value, len(value_type)) if is_record else [value]
     value_types = value_type if is_record else [value_type]
     pointer, align = _whole(builder, items, item)
     whole = ir.Constant(pointer.type.pointee, kind_of_item << 8 * (items.stride - 1))
-    for (kind, offset), member, member_type in zip(_fields(items), values, value_types, strict=True):
-        stored = context.data_model_manager[kind].as_data(builder, cast(context, builder, member, member_type, kind))
-        bits = builder.zext(builder.bitcast(stored, bits_of(stored.type)), whole.type)
-        whole = builder.or_(whole, builder.shl(bits, ir.Constant(whole.type, 8 * offset)))
+    for (field, start), member, member_type in zip(_fields(items), values, value_types, strict=True):
+        is_vector = isinstance(field, types.UniTuple)
+        numbers = cgutils.unpack_tuple(builder, member, field.count) if is_vector else [member]
+        number_types = member_type if is_vector else [member_type]
+        for (kind, offset), number, number_type in zip(_numbers(field, start), numbers, number_types, strict=True):
+            stored = context.data_model_manager[kind].as_data(builder, cast(context, builder, number, number_type, kind))
+            bits = builder.zext(builder.bitcast(stored, bits_of(stored.type)), whole.type)
+            whole = builder.or_(whole, builder.shl(bits, ir.Constant(whole.type, 8 * offset)))
     builder.store(whole, pointer, align=align)

@@ -41,8 +41,12 @@ def push_item(worker: WorkerType | ReceiverType, item: types.Type) -> tuple[type
     if isinstance(worker.item, types.BaseTuple):
         if not isinstance(item, types.BaseTuple) or len(item) != len(worker.item):
             refuse(f"{word} a tuple of {len(worker.item)} numbers here, the fields of the queue's items, not {item}")
-        if not all(isinstance(member, (types.Number, types.Boolean)) for member in item):
-            refuse(f"{word} a tuple of numbers here, not {item}")
+        for field, member in zip(worker.item, item, strict=True):
+            vector = isinstance(field, types.UniTuple)
+            if vector and not (isinstance(member, types.BaseTuple) and len(member) == field.count):
+                refuse(f"{word} a tuple of {field.count} numbers for a vector among the fields, not {member}")
+            if not all(isinstance(number, (types.Number, types.Boolean)) for number in (member if vector else [member])):
+                refuse(f"{word} a tuple of numbers here, not {item}")
         return types.none, item
     if not isinstance(item, types.Integer):
         if isinstance(item, types.BaseTuple):

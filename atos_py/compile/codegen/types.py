@@ -49,6 +49,8 @@ def in_task(stored: types.Type) -> types.Type:
     """
     if isinstance(stored, types.Integer) and not stored.signed and stored.bitwidth < 64:
         return types.int64
+    if isinstance(stored, types.UniTuple):  # a vector among the fields of an item
+        return types.UniTuple(in_task(stored.dtype), stored.count)
     return stored
 
 
@@ -344,7 +346,15 @@ def item_type(dtype: np.dtype[Any]) -> types.Type:
     record = collections.namedtuple("Item_" + "_".join(dtype.names), dtype.names)  # type: ignore[misc]  # the names are data
     record.offsets = tuple(dtype.fields[name][1] for name in dtype.names)  # type: ignore[attr-defined]
     record.itemsize = dtype.itemsize  # type: ignore[attr-defined]
-    return types.BaseTuple.from_types(tuple(from_dtype(dtype.fields[name][0]) for name in dtype.names), record)
+    return types.BaseTuple.from_types(tuple(_field_type(dtype.fields[name][0]) for name in dtype.names), record)
+
+
+def _field_type(dtype: np.dtype[Any]) -> types.Type:
+    """Return the Numba type of a stored field: a number, or a tuple of the numbers of a vector."""
+    if dtype.subdtype is None:
+        return from_dtype(dtype)
+    number, (length,) = dtype.subdtype
+    return types.UniTuple(from_dtype(number), length)
 
 
 def on_cuda(context: Any) -> bool:
