@@ -181,14 +181,20 @@ def in_order(numbers: np.ndarray, worker: str = "cta", leaf: int = LEAF, size: i
     return data.to_numpy()[: len(numbers)], stats
 
 
-def main() -> None:
+def main(n: int = 1_000_000) -> None:
     """Sort random numbers, and compare with NumPy."""
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    from matplotlib import pyplot as plt
+
     numbers = np.random.default_rng(0).integers(-(2**31), 2**31, n, dtype=np.int32)
     found, stats = in_order(numbers)
     assert np.array_equal(found, np.sort(numbers))
     print(f"{n:,} numbers sorted, verified", stats, sep="\n")
+    few = slice(None, None, max(n // 1000, 1))
+    plt.plot(numbers[few], ".", label="numbers")
+    plt.plot(found[few], label="sorted")
+    plt.legend()
+    plt.show()
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # in a notebook sys.argv is that of the kernel
+    main(*map(int, [] if hasattr(sys, "ps1") else sys.argv[1:]))

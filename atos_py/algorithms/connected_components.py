@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays.any_array import AnyArray
 from ..arrays.array import new_array, to_host
 from ..compile.host_kernels import compile_kernel, first_found
 from ..errors import VerificationError
@@ -56,7 +57,7 @@ class ComponentsResult(ShownFields):
     [0 1 0 3 3] 3
     """
 
-    label: Any
+    label: AnyArray
     num_components: int
     stats: LaunchStats
 
@@ -88,9 +89,9 @@ def connected_components(
     1053 [0 0 0]
     """
     if isinstance(graph, HostPartition):
-        return ComponentsResult(*components_over_hosts(graph, worker, launch_options))
+        return ComponentsResult(*components_over_hosts(graph, worker, launch_options))  # type: ignore[arg-type]
     if isinstance(graph, Partition):
-        return ComponentsResult(*components_over(graph, worker, launch_options))
+        return ComponentsResult(*components_over(graph, worker, launch_options))  # type: ignore[arg-type]
     n, device = graph.num_vertices, graph.device
     label = new_array((n,), np.dtype(np.uint32), device, cleared=False)
     queue = take_queue(graph, lambda: row_queue(n, device), launch_options, "connected_components", worker)
@@ -100,7 +101,7 @@ def connected_components(
     launches.over_rows(connect, n, sampled, graph._replace(weights=None), label, notes, each_round=choose_largest)
     num_components = int(notes[AT.num_components])
     launches.finish()
-    return ComponentsResult(label, num_components, launches.total())
+    return ComponentsResult(label, num_components, launches.total())  # type: ignore[arg-type]
 
 
 def _edges_kernel(indptr: Any, indices: Any, label: Any, first: int, end: int) -> int:  # pragma: no cover - compiled

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays.any_array import AnyArray
 from ..arrays.array import empty, to_host
 from ..compile.host_kernels import compile_kernel
 from ..errors import VerificationError
@@ -59,7 +60,7 @@ class CoreResult(ShownFields):
     [2 2 2 1] 2
     """
 
-    core: Any
+    core: AnyArray
     stats: LaunchStats
 
     @property
@@ -116,7 +117,7 @@ def core_number(graph: Graph, *, worker: str | None = None, **launch_options: Un
         launches.launch(items, tasks, rows, p, overrides=rounds)
 
     launches.launch_planned((rows.indptr.dtype, p.degree.dtype), launch_all)
-    return CoreResult(core, launches.total(scan.name))
+    return CoreResult(core, launches.total(scan.name))  # type: ignore[arg-type]
 
 
 def _order_kernel(

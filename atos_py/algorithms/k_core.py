@@ -100,7 +100,7 @@ def k_core(graph: Graph, k: int, *, worker: str | None = None, **launch_options:
         launches.over_vertices(mark_rest, n, least, degree, members)
 
     launches.launch_planned((rows.indptr.dtype, degree.dtype), launch_all)
-    return VertexSetResult(members, launches.total(leave.name))
+    return VertexSetResult(members, launches.total(leave.name))  # type: ignore[arg-type]
 
 
 @verifier

@@ -211,7 +211,7 @@ def maximal_independent_set(
         raise InvalidArgumentError(
             f"include names vertex {chosen[np.argmin(kept)]} and a neighbor of it, which cannot both be in an independent set"
         )
-    return VertexSetResult(members, launches.total(decide.name))
+    return VertexSetResult(members, launches.total(decide.name))  # type: ignore[arg-type]
 
 
 def _set_kernel(indptr: Any, indices: Any, members: Any, first: int, end: int) -> int:  # pragma: no cover - compiled

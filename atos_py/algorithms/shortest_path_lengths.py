@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays.any_array import AnyArray
 from ..arrays.array import Array, to_host
 from ..arrays.filled import full
 from ..compile.atomics import atomic_min
@@ -61,7 +62,7 @@ class ShortestPathLengthsResult(ShownFields):
     2
     """
 
-    distance: Any
+    distance: AnyArray
     stats: LaunchStats
 
 
@@ -145,7 +146,7 @@ def shortest_path_lengths(
     else:
         launches = _search_along_weights(graph, rows, distance, distance_limit(limit, kind), launch_options, worker)
     launches.finish()
-    return ShortestPathLengthsResult(distance, launches.total())
+    return ShortestPathLengthsResult(distance, launches.total())  # type: ignore[arg-type]
 
 
 def _search_along_weights(

@@ -276,7 +276,7 @@ def strongly_connected_components(
         launches.launch(items, separate, *arguments, overrides=options)
         return int(launches.sums(name_by_smallest, n, keys.label, keys.smallest)[0])
 
-    return ComponentsResult(keys.label, launches.launch_planned(graph.indptr.dtype, run), launches.total())
+    return ComponentsResult(keys.label, launches.launch_planned(graph.indptr.dtype, run), launches.total())  # type: ignore[arg-type]
 
 
 @verifier

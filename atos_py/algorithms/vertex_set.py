@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.any_array import AnyArray
 from ..arrays.array import to_host
 from ..runtime.stats import LaunchStats
 from ..support.host_memory import host_memory_for
@@ -32,7 +33,7 @@ class VertexSetResult(ShownFields):
     [ True  True  True False] 3
     """
 
-    members: Any
+    members: AnyArray
     stats: LaunchStats
 
     @property

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from types import SimpleNamespace
-from typing import Any
+from types import EllipsisType, SimpleNamespace
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -21,7 +21,7 @@ from .array_library import library_of
 from .array_methods import ArrayMethods, shape_of
 from .casting import cast_values
 from .import_external import held_dtype, is_on_gpu, kept_dtype, memory_of
-from .indexing import Key, find_part
+from .indexing import Element, Key, find_part
 from .memory import check_alignment, check_shape, copy_bytes, fill_elements
 from .on_host import to_host
 from .shown import ShownArray
@@ -222,6 +222,10 @@ class Array(ShownArray, ArrayMethods):
     def __dlpack_device__(self) -> tuple[int, int]:
         return dlpack.device_of(self)
 
+    @overload
+    def __getitem__(self, key: slice | EllipsisType) -> NDArray[Any]: ...
+    @overload
+    def __getitem__(self, key: SupportsIndex | tuple[SupportsIndex | slice | EllipsisType, ...]) -> Element: ...
     @host_memory_for("a copy of a part of an array")
     def __getitem__(self, key: Key) -> Any:
         """Return an element as a NumPy scalar, or a contiguous part as a NumPy array; both are copies."""
@@ -422,13 +426,9 @@ def _asarray(obj: Any, dtype: DTypeLike | None, device: Device | str | None, rea
     check_alignment(source.pointer, source.size, kind)
     if source.readonly and not readonly and source is not obj:
         readonly = True
-    return (
-        source
-        if source.readonly == readonly
-        else Array(
-            source.pointer, source.shape, source.dtype, source.device, readonly=readonly or source.readonly, owner=source._owner
-        )
-    )
+    if source.readonly == readonly:
+        return source
+    return Array(source.pointer, source.shape, source.dtype, source.device, readonly or source.readonly, source._owner)
 
 
 def _from_host(source: NDArray[Any], dtype: DTypeLike | None, target: Device, readonly: bool, copy: bool) -> Array:

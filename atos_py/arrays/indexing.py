@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import math
 from types import EllipsisType
-from typing import SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 
-__all__ = ["Key", "find_part"]
+__all__ = ["Element", "Key", "find_part"]
 
 Key = SupportsIndex | slice | EllipsisType | tuple[SupportsIndex | slice | EllipsisType, ...]
+
+if TYPE_CHECKING:
+
+    class Element(np.generic, Any):
+        """What an index stands for to type checkers: a scalar of NumPy, or a part of an array of more dimensions."""
+else:
+    Element = Any
 
 
 def find_part(extents: tuple[int, ...], key: Key) -> tuple[int, tuple[int, ...]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from types import EllipsisType
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -14,7 +15,7 @@ from ..errors import InvalidArgumentError
 from ..support.host_memory import host_memory_for
 from ..support.not_copied import NotCopied
 from .array import Array, asarray, one_number
-from .indexing import Key
+from .indexing import Element, Key
 from .memory import check_shape
 from .on_host import Elementwise
 from .ownership import Ownership
@@ -161,6 +162,10 @@ class PartitionedArray(Elementwise, NotCopied):
         result = self.to_numpy()
         return result if dtype is None else result.astype(dtype, copy=False)
 
+    @overload
+    def __getitem__(self, key: slice | EllipsisType) -> NDArray[Any]: ...
+    @overload
+    def __getitem__(self, key: SupportsIndex | tuple[SupportsIndex | slice | EllipsisType, ...]) -> Element: ...
     @host_memory_for("a copy of a part of an array")
     def __getitem__(self, key: Key) -> Any:
         """Return an element as a NumPy scalar, or a contiguous part as a NumPy array; both are copies."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import TaskCallError
 
-__all__ = ["Group"]
+__all__ = ["Group", "WorkerGroup"]
 
 
 class Group:
@@ -77,3 +77,10 @@ class Group:
 
     def scratch(self, dtype: Any, count: int, /) -> Any:
         """Return scratch memory of the group, a one-dimensional array of `count` elements of `dtype`; see `Worker.scratch`."""
+
+
+class WorkerGroup(Group):
+    """What `Worker.group` is to editors: the group itself in a nested task, and in a flat one what returns a group."""
+
+    def __call__(self, size: int, /) -> Group:  # type: ignore[empty-body]
+        """Return the group of this thread: the worker's threads in groups of `size`, which is 2, 4, 8, 16 or 32."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .group import Group
+from .group import WorkerGroup
 from .task import Task, _inside_only
 
 __all__ = ["Worker"]
@@ -57,6 +57,11 @@ class Worker:
     pending: int
     """Number of items that wait for the next round, before those that the function pushes; in `each_round` only. Of a queue
     with buckets, those in buckets that are not open do not count."""
+
+    group: WorkerGroup
+    """In a flat task, ``worker.group(size)`` is the `Group` of this thread: the worker's threads in groups of `size`, which is
+    2, 4, 8, 16 or 32, a number in the source or a global variable. In a nested task, ``worker.group`` is the group of threads
+    that run the iteration, as many as ``@atos.task(workload=..., group=size)`` says."""
 
     def __init__(self) -> None:
         raise _inside_only("Worker")
@@ -329,13 +334,6 @@ class Worker:
 
     def split(self, work: int | range, /) -> range:  # type: ignore[empty-body]
         """Return this thread's share of `range(work)`, or of the range `work`: every `size`-th element from `rank` on."""
-
-    def group(self, size: int, /) -> Group:  # type: ignore[empty-body]
-        """Return the group of this thread: the worker's threads in groups of `size`, which is 2, 4, 8, 16 or 32.
-
-        The size is a number in the source or a global variable. In a nested task, `group` is no method but the threads that
-        run the iteration, as many as ``@atos.task(workload=..., group=size)`` says.
-        """
 
     def scratch(self, dtype: Any, count: int | None = None, /) -> Any:
         """Return scratch memory as a one-dimensional array of `dtype`, shared by the threads of the worker.

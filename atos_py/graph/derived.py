@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays.any_array import AnyArray
 from ..arrays.array import Array, asarray, to_host
 from ..arrays.array_library import as_library
 from ..arrays.compute import compute
@@ -50,9 +51,9 @@ class DerivedGraphs(SameArrays, GraphExports):
     @overload
     def transpose(self, *, return_edges: Literal[False]) -> Self: ...
     @overload
-    def transpose(self, *, return_edges: Literal[True]) -> tuple[Self, Any]: ...
+    def transpose(self, *, return_edges: Literal[True]) -> tuple[Self, AnyArray]: ...
     @host_memory_for("Graph.transpose")
-    def transpose(self, *, return_edges: bool = False) -> Self | tuple[Self, Any]:
+    def transpose(self, *, return_edges: bool = False) -> Self | tuple[Self, AnyArray]:
         """Return the graph with every edge turned round, and neighbors in ascending order.
 
         It is made once, on the device of the graph, and kept as long as that. The transpose of the transpose is the graph
@@ -110,7 +111,7 @@ class DerivedGraphs(SameArrays, GraphExports):
         return cast(Array, found["transpose edges"])
 
     @host_memory_for("Graph.reverse_edges")
-    def reverse_edges(self) -> Any:
+    def reverse_edges(self) -> AnyArray:
         """Return the number of the reverse of each edge of a symmetric graph without parallel edges; a loop is its own.
 
         They are found once, on the device of the graph, and kept as long: do not change them.
@@ -172,7 +173,7 @@ class DerivedGraphs(SameArrays, GraphExports):
         return weighed._labeled(self.labels)
 
     @host_memory_for("Graph.subgraph")
-    def subgraph(self, vertices: ArrayLike | Array) -> tuple[Self, Any]:
+    def subgraph(self, vertices: ArrayLike | Array) -> tuple[Self, AnyArray]:
         """Return some vertices with all edges between them, made on the device of the graph.
 
         Parameters
@@ -207,7 +208,7 @@ class DerivedGraphs(SameArrays, GraphExports):
         return self._induced(chosen), as_library(chosen, self.library)
 
     @host_memory_for("Graph.largest_component")
-    def largest_component(self) -> tuple[Self, Any]:
+    def largest_component(self) -> tuple[Self, AnyArray]:
         """Return the largest component with all its edges, made on the device of the graph; of a directed graph the weak one.
 
         Of several as large, it is the one with the smallest vertex.
@@ -229,7 +230,7 @@ class DerivedGraphs(SameArrays, GraphExports):
         return self._induced(chosen), as_library(chosen, self.library)
 
     @host_memory_for("Graph.reorder")
-    def reorder(self, order: str, *, seed: int = 0) -> tuple[Self, Any]:
+    def reorder(self, order: str, *, seed: int = 0) -> tuple[Self, AnyArray]:
         """Return the graph with its vertices in another order, and neighbors ascending, made on the device of the graph.
 
         Where neighbors have similar ids, what is read of them is often in a cache.

@@ -55,6 +55,13 @@ def run(queue: atos.Queue, task: atos.Task, graph: atos.Graph, **options: Unpack
     atos.tune(atos.bfs, spase={})  # arg-type
     run(queue, task, graph, fetch_sise=3)  # call-arg
     stats: int = queue.launch_cta(task)  # assignment
+    found = atos.bfs(graph, 0)
+    found.depth.tolist(3)  # call-arg
+    found.depth.cuda().tolist(3)
+    shape: int = found.depth.shape  # assignment
+    part: int = found.depth[0:2]  # assignment
+    row: list[int] = found.depth[0].tolist()
+    array: atos.Array = found.depth
     return queue.launch_cta(task, **options)
 """
 

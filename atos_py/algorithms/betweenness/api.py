@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...arrays.any_array import AnyArray
 from ...arrays.array import asarray, empty, zeros
 from ...compile.atomics import atomic_add
 from ...compile.host_kernels import compile_kernel, parallel_map, ranges
@@ -54,7 +55,7 @@ class BetweennessResult(ShownFields):
     [0. 2. 2. 0.]
     """
 
-    centrality: Any
+    centrality: AnyArray
     stats: LaunchStats
 
 
@@ -176,7 +177,7 @@ def betweenness(
     sampled[chosen] = 1
     where, by = asarray(sampled, device=device, readonly=True), asarray(np.array(factors), device=device, readonly=True)
     launches.over_vertices(rescale, n, centrality, where, by)
-    return BetweennessResult(centrality, launches.total(accumulate.name))
+    return BetweennessResult(centrality, launches.total(accumulate.name))  # type: ignore[arg-type]
 
 
 def _factors(n: int, k: int, normalized: bool, undirected: bool) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...arrays.any_array import AnyArray
 from ...arrays.array import Array, filled_array, to_host
 from ...arrays.memory import clear_bytes
 from ...core.devices import Device
@@ -66,9 +67,9 @@ class BFSResult(ShownFields):
     9 5 0
     """
 
-    depth: Any
+    depth: AnyArray
     stats: LaunchStats
-    parent: Any = None
+    parent: AnyArray = None  # type: ignore[assignment]
 
     @host_memory_for("BFSResult.reached")
     def reached(self) -> NDArray[np.bool_]:
@@ -169,7 +170,7 @@ def bfs(
     if isinstance(graph, HostPartition):
         given = {"direction": direction not in (None, "push"), "parents": parents is not False, "target": target is not None}
         refuse_over_hosts("bfs", {**given, "cutoff": cutoff is not None, "capacity": capacity is not None})
-        return BFSResult(*bfs_over_hosts(graph, source, worker, launch_options))
+        return BFSResult(*bfs_over_hosts(graph, source, worker, launch_options))  # type: ignore[arg-type]
     if isinstance(graph, Partition):
         parents = check_bool("parents", parents)
         rows = Graph._make((graph.indptr, graph.indices, None))
@@ -179,7 +180,7 @@ def bfs(
         if way == "auto" or parents:
             check_no_each_round("bfs", launch_options)
         ways = way, by_level, follows
-        return BFSResult(*bfs_over(graph, source, ways, target, cutoff, parents, capacity, worker, launch_options))
+        return BFSResult(*bfs_over(graph, source, ways, target, cutoff, parents, capacity, worker, launch_options))  # type: ignore[arg-type]
     n, device = graph.num_vertices, graph.device
     limit = int(UNREACHED) if cutoff is None else largest_whole(check_cutoff(cutoff), int(UNREACHED))
     if target is not None:
@@ -212,7 +213,7 @@ def bfs(
         parent = _find_parents(graph, depth, launches)
         stats = launches.total(stats.task, like=stats)
     launches.finish()
-    return BFSResult(depth, stats, parent)
+    return BFSResult(depth, stats, parent)  # type: ignore[arg-type]
 
 
 def has_many_edges(graph: Graph) -> bool:

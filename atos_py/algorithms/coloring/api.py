@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ...arrays.any_array import AnyArray
 from ...arrays.array import Array, asarray, filled_array, zeros
 from ...arrays.memory import clear_bytes
 from ...errors import InvalidArgumentError
@@ -59,7 +60,7 @@ class ColoringResult(ShownFields):
     True (100,)
     """
 
-    colors: Any
+    colors: AnyArray
     num_colors: int
     stats: LaunchStats
 
@@ -181,7 +182,7 @@ def color(
     launches.over_vertices(largest_color, n, largest, colors)
     num_colors = int(largest[0]) + 1 if n else 0
     launches.finish()
-    return ColoringResult(colors, num_colors, stats)
+    return ColoringResult(colors, num_colors, stats)  # type: ignore[arg-type]
 
 
 @vertex_map

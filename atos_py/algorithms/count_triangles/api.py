@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays.any_array import AnyArray
 from ...arrays.array import empty, zeros
 from ...compile.atomics import atomic_add
 from ...compile.host_kernels import compile_kernel, even_rows, num_threads, parallel_map
@@ -155,8 +156,8 @@ class TriangleResult(ShownFields):
     """
 
     total: int
-    triangles: Any
-    clustering: Any
+    triangles: AnyArray
+    clustering: AnyArray
     stats: LaunchStats
 
 
@@ -202,7 +203,7 @@ def count_triangles(graph: Graph, *, worker: str | None = None, **launch_options
     launches.compile_ahead(graph.indptr.dtype, lambda recorder: count(divide_rows(undirected, recorder)[0], recorder))
     count(oriented_rows(undirected, launches), launches)
     launches.finish()
-    return TriangleResult(int(total[0]), triangles, clustering, launches.total(count_in_rows.name, like=launches.runs[-2]))
+    return TriangleResult(int(total[0]), triangles, clustering, launches.total(count_in_rows.name, like=launches.runs[-2]))  # type: ignore[arg-type]
 
 
 def _mark_kernel(

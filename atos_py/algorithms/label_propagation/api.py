@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...arrays.any_array import AnyArray
 from ...arrays.array import Array, empty, filled_array
 from ...arrays.record import new_record, places, read_record
 from ...compile.atomics import atomic_add
@@ -176,7 +177,7 @@ class LabelResult(ShownFields):
     [0 0 0 3 3] 2 True
     """
 
-    label: Any
+    label: AnyArray
     num_communities: int
     converged: bool
     steps: int
@@ -248,7 +249,7 @@ def label_propagation(
     num_communities = launches.launch_planned(graph.indptr.dtype, launch_all)
     found = read_record(StepsState, state)
     stats = launches.total(propagate.name, like=launches.runs[1])
-    return LabelResult(label, num_communities, bool(found.converged), found.steps, stats)
+    return LabelResult(label, num_communities, bool(found.converged), found.steps, stats)  # type: ignore[arg-type]
 
 
 def _frequency_kernel(

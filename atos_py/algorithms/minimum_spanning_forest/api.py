@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays.any_array import AnyArray
 from ...arrays.array import Array, empty
 from ...arrays.memory import clear_bytes, copy_bytes
 from ...errors import InvalidArgumentError
@@ -52,8 +53,8 @@ class SpanningForestResult(ShownFields):
     4 2
     """
 
-    edges: Any
-    edge_ids: Any
+    edges: AnyArray
+    edge_ids: AnyArray
     weight: int | float
     stats: LaunchStats
 
@@ -154,7 +155,7 @@ def minimum_spanning_forest(
     edges, edge_ids = gather_edges(trees.hooked.to_numpy(), launches)
     weight = edge_ids.size if graph.weights is None else _total(sums.to_numpy())
     launches.finish()
-    return SpanningForestResult(edges, edge_ids, weight, launches.total())
+    return SpanningForestResult(edges, edge_ids, weight, launches.total())  # type: ignore[arg-type]
 
 
 def _check_undirected(graph: Graph) -> None:

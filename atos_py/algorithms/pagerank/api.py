@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ...arrays.any_array import AnyArray
 from ...arrays.array import Array, asarray, empty, to_host, zeros
 from ...errors import InvalidArgumentError, UnsupportedTypeError
 from ...graph.gather_ranges import is_low_degree, make_notes, plan_ranges
@@ -63,7 +64,7 @@ class PageRankResult(ShownFields):
     True True
     """
 
-    rank: Any
+    rank: AnyArray
     stats: LaunchStats
     error_bound: float
 
@@ -178,9 +179,9 @@ def pagerank(
         if isinstance(graph, HostPartition):
             refuse_over_hosts("pagerank", refused)
             found = pagerank_over_hosts(graph, damping, tolerance - rounding, kind, worker, launch_options, rounding)
-            return PageRankResult(*found)
+            return PageRankResult(*found)  # type: ignore[arg-type]
         refuse_over("pagerank", {**refused, "barrier=False": not launch_options.get("barrier", True)})
-        return PageRankResult(*pagerank_over(graph, damping, tolerance - rounding, kind, worker, launch_options, rounding))
+        return PageRankResult(*pagerank_over(graph, damping, tolerance - rounding, kind, worker, launch_options, rounding))  # type: ignore[arg-type]
     n = graph.num_vertices
     jumps = teleport_distribution("personalization", personalization, n)
     sinks = None if dangling is None else teleport_distribution("dangling", dangling, n)
@@ -205,7 +206,7 @@ def pagerank(
     search = [run for run in launches.runs if run.task in searches]
     stats = launches.total(task=find or "pagerank", like=search[-1] if search else None)
     launches.finish()
-    return PageRankResult(rank, stats, bound + rounding)
+    return PageRankResult(rank, stats, bound + rounding)  # type: ignore[arg-type]
 
 
 def _load_start(start: Any, graph: Graph) -> Array:

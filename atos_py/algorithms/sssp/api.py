@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ...arrays.any_array import AnyArray
 from ...arrays.array import Array, to_host
 from ...arrays.filled import full
 from ...graph.graph import Graph
@@ -67,8 +68,8 @@ class SSSPResult(ShownFields):
     [0 5 8] [-1  0  1]
     """
 
-    distance: Any
-    predecessor: Any
+    distance: AnyArray
+    predecessor: AnyArray
     stats: LaunchStats
 
     @host_memory_for("SSSPResult.reached")
@@ -161,13 +162,13 @@ def sssp(
         wanted = {"predecessors": predecessors is not False, "delta": delta != "auto", "target": target is not None}
         refuse_over_hosts("sssp", {**wanted, "cutoff": cutoff is not None})
         found_by_rounds, stats = sssp_over_hosts(graph, source, worker, launch_options)
-        return SSSPResult(found_by_rounds, None, stats)
+        return SSSPResult(found_by_rounds, None, stats)  # type: ignore[arg-type]
     if isinstance(graph, Partition):
         refuse_over("sssp", {"predecessors": predecessors is not False})
         _, width = check_buckets(BUCKETS, delta)
         chosen = worker is not None or not SCHEDULE.isdisjoint(launch_options)
         found, stats = sssp_over(graph, source, target, cutoff, width, chosen, worker, launch_options)
-        return SSSPResult(found, None, stats)
+        return SSSPResult(found, None, stats)  # type: ignore[arg-type]
     n = graph.num_vertices
     end, limit = check_target(target, n), check_cutoff(cutoff)
     _, width = check_buckets(BUCKETS, delta)
@@ -205,7 +206,7 @@ def sssp(
     for each in (*searches, *([tree] if tree_wanted and graph.weights is not None else [])):
         each.finish()
     stats = LaunchStats.total(runs, task=first.task, like=first)
-    return SSSPResult(distance, predecessor, stats)
+    return SSSPResult(distance, predecessor, stats)  # type: ignore[arg-type]
 
 
 def _find_predecessors(graph: Graph, sources: NDArray[Any], distance: Array, launches: LaunchSequence) -> Array:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ...arrays.any_array import AnyArray
 from ...arrays.array import Array, asarray, empty, to_host, zeros
 from ...arrays.array_library import as_library
 from ...errors import InvalidArgumentError, UnsupportedTypeError
@@ -108,9 +109,9 @@ class LabelSpreadingResult(ShownFields):
     array([7, 9])
     """
 
-    label: Any
-    distribution: Any
-    spread: Any
+    label: AnyArray
+    distribution: AnyArray
+    spread: AnyArray
     classes: NDArray[Any]
     converged: bool
     error_bound: float

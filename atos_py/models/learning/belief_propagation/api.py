@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ....arrays.any_array import AnyArray
 from ....arrays.array import Array, asarray, empty, to_host, zeros
 from ....arrays.array_library import as_library
 from ....errors import InvalidArgumentError, UnsupportedTypeError
@@ -69,8 +70,8 @@ class BeliefResult(ShownFields):
     True [0.5833 0.4167]
     """
 
-    marginals: Any
-    messages: Any
+    marginals: AnyArray
+    messages: AnyArray
     converged: bool
     residual: float
     sweeps: float
