@@ -99,9 +99,12 @@ def rows(n: int, given: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
         sizes = {"leaf": leaf, "piece": piece or leaf, "worker": worker, "num_threads": threads}
         times = by_tasks(numbers, expected, given, take, **sizes)
         yield f"tasks, {device}", worker, threads or "", leaf, piece or leaf, run, take, times
-    yield "numpy.sort, one CPU thread", *[""] * 6, by_numpy(numbers, given.repeat)
-    if device.kind == "cuda" and (times_of_cupy := by_cupy(numbers, expected, given.repeat, device.index)) is not None:
-        yield f"cupy.sort, {device}", *[""] * 6, times_of_cupy
+    if "numpy" in given.peers:
+        yield "numpy.sort, one CPU thread", *[""] * 6, by_numpy(numbers, given.repeat)
+    if "cupy" in given.peers and device.kind == "cuda":
+        times_of_cupy = by_cupy(numbers, expected, given.repeat, device.index)
+        if times_of_cupy is not None:
+            yield f"cupy.sort, {device}", *[""] * 6, times_of_cupy
 
 
 def main() -> None:
@@ -120,6 +123,7 @@ def main() -> None:
     parser.add_argument("--fetch-size", type=int, default=1)
     parser.add_argument("--max-registers", type=int, help="of a thread")
     parser.add_argument("--capacity", type=int, default=1 << 17, help="items of the queue, and joins")
+    parser.add_argument("--peers", choices=("numpy", "cupy"), nargs="*", default=["numpy", "cupy"])
     given = parser.parse_args()
 
     if given.max_registers:
