@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..algorithms import bit_search
 from ..algorithms.bfs import api as bfs
 from ..algorithms.bfs.tasks import FOLLOWED_DEGREE
 from ..algorithms.coloring import api as coloring
@@ -65,7 +66,8 @@ def call(name: str, graph: Graph, source: int) -> Any:
 def as_a_gpu_chooses() -> Iterator[None]:
     """Have the CPU make the choices that a GPU with a large graph would make."""
     low, unordered = gather_ranges._LOW_AVERAGE_DEGREE, distances._UNORDERED_DEGREE
-    tables: tuple[dict[str, Any], ...] = (coloring._HUB_DEGREE, low, unordered, FOLLOWED_DEGREE, THREAD_MAX_DEGREE)
+    by_source = bit_search._BY_SOURCE
+    tables: tuple[dict[str, Any], ...] = (coloring._HUB_DEGREE, low, unordered, FOLLOWED_DEGREE, THREAD_MAX_DEGREE, by_source)
     before = [(table, table["cpu"]) for table in (bfs._LARGE, *tables)]
     try:
         for table in tables:
