@@ -78,7 +78,7 @@ class Fake(ModuleType):
         return self.__name__, requested_schema
 
 
-@pytest.mark.parametrize("loaded", [{"polars"}, {"polars", "pyarrow"}, {"pyarrow"}], ids=str)
+@pytest.mark.parametrize("loaded", [("polars",), ("polars", "pyarrow"), ("pyarrow",)], ids=", ".join)
 def test_the_library_in_use_makes_the_stream(device, loaded, monkeypatch):
     libraries = {name: Fake(name) for name in ("polars", "pyarrow")}
     for name, fake in libraries.items():
