@@ -39,7 +39,10 @@ def is_on_gpu(obj: Any) -> bool:
     if isinstance(obj, (np.ndarray, np.generic, type)):  # a class has the methods of its arrays, and is none
         return False
     if hasattr(obj, "__dlpack_device__"):
-        return bool(obj.__dlpack_device__()[0] in (dlpack.CUDA, _MANAGED))
+        try:
+            return bool(obj.__dlpack_device__()[0] in (dlpack.CUDA, _MANAGED))
+        except TypeError:  # as PyArrow says of bool, which has no form in DLPack there
+            return False
     return hasattr(obj, "__cuda_array_interface__")
 
 
