@@ -50,6 +50,8 @@ def algorithm(*, rounds: bool = False, over_devices: bool = False) -> Callable[[
                 rows = Graph._make((graph.indptr, graph.indices, graph.weights))
                 return _as_parts(call(rows, *args, **options), graph.ownership)
             check_call(function, graph, options, rounds, over_devices)
+            if isinstance(graph, Graph) and graph._edge_arrays:
+                graph = graph._bare()  # which graphs that the algorithm makes of this one need not carry
             result = function(graph, *args, **options)
             library = graph.library if isinstance(graph, Graph) else None
             return result if library is None else _in_library(result, library)

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.validation import as_host_array
 from .csr import EdgeList, chunk_edges
+from .edge_arrays import check_names
 from .graph_input import describe_kind, way_to_graph
 
-__all__ = ["check_matrix", "read_networkx"]
+__all__ = ["check_matrix", "read_attributes", "read_networkx"]
 
 
 def read_networkx(graph: Any, weight: str | None) -> EdgeList:
@@ -41,6 +42,21 @@ def read_networkx(graph: Any, weight: str | None) -> EdgeList:
                 f"edge attribute '{weight}' must be a number on every edge; as an array it is of dtype {weights.dtype}"
             )
     return chunk_edges(sources, targets, weights, len(number))
+
+
+def read_attributes(graph: Any, names: Any) -> dict[str, NDArray[Any]]:
+    """Return attributes of the edges of a graph of networkx by name, in the order of its edges; every edge has to have them."""
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise UnsupportedTypeError(f"edge_arrays is a list of names of edge attributes (got {names!r:.80})")
+    found = {}
+    for name in check_names(names):
+        values = []
+        for u, v, value in graph.edges(data=name):
+            if value is None:
+                raise InvalidArgumentError(f"the edge from {u!r:.80} to {v!r:.80} has no attribute {name!r:.80}; give it one")
+            values.append(value)
+        found[name] = as_host_array(f"edge attribute {name!r:.80}", values) if values else np.zeros(0, np.int32)
+    return found
 
 
 def check_matrix(matrix: Any) -> int:

@@ -6,34 +6,33 @@ Each has a module of its own for how it is made; here are the words, what is kep
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays.any_array import AnyArray
-from ..arrays.array import Array, asarray, to_host
+from ..arrays.array import Array, asarray
 from ..arrays.array_library import as_library
 from ..arrays.compute import compute
-from ..arrays.import_external import is_on_gpu
-from ..arrays.primitives import min as least
 from ..core.devices import Device
 from ..core.host_group import current_hosts
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_bool, check_int
 from .components import largest_component
+from .edge_arrays import edge_numbers, kept_arrays, number_edges, take_edges, turn_arrays
 from .exports import GraphExports
-from .graph_arrays import SameArrays
 from .host_partition import HostPartition, make_host_partition
 from .kept import GraphReference, kept
 from .partition import Partition, check_partition_order, devices_of, make_partition, order_by_degree
 from .reorder import check_order, order_vertices
 from .reverse import reverse_edges
-from .simplify import simplify_rows
+from .simplify import simplify_array, simplify_rows
 from .subgraph import choose_vertices, induce_rows
 from .symmetry import is_symmetric, remember_symmetric
 from .transpose import transpose_rows
-from .weights import check_weights, weight_dtype
+from .weights import check_combine
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # of typing from Python 3.11 on
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["DerivedGraphs"]
 
 
-class DerivedGraphs(SameArrays, GraphExports):
+class DerivedGraphs(GraphExports):
     """The rows of a CSR, and the graphs that can be made of them."""
 
     __slots__ = ()
@@ -78,10 +77,13 @@ class DerivedGraphs(SameArrays, GraphExports):
         >>> print(turned.indices[:], turned.weights[:], edges[:])
         [0 0 1] [6 5 7] [1 0 2]
         """
-        if not check_bool("return_edges", return_edges):
+        if not check_bool("return_edges", return_edges) and not self._edge_arrays:
             return self._transpose()
         edges = self._transpose_edges()
-        return self._transpose(), as_library(edges, self.library)
+        turned = self._transpose()
+        if self._edge_arrays:
+            turned = turned._carrying(turn_arrays(self, turned, edges))
+        return (turned, as_library(edges, self.library)) if return_edges else turned
 
     def _transpose(self) -> Self:
         found = kept(self)
@@ -160,17 +162,8 @@ class DerivedGraphs(SameArrays, GraphExports):
         >>> graph
         Graph(3 vertices, 2 directed edges, float64 weights, on cpu)
         """
-        if weights is None:
-            return type(self)(self.indptr, self.indices, None)._labeled(self.labels)
-        if is_on_gpu(weights):
-            given = asarray(weights, device=self.device, readonly=True)
-            right = given.shape == self.indices.shape and given.dtype == weight_dtype(given.dtype)
-            if right and not (given.dtype.kind == "f" and given.size and np.isnan(least(given))):
-                return type(self)(self.indptr, self.indices, given)._labeled(self.labels)
-        # The check on the host names the weight that is wrong.
-        checked = check_weights(to_host(weights), self.num_edges)
-        weighed = type(self)(self.indptr, self.indices, asarray(checked, device=self.device, readonly=True))
-        return weighed._labeled(self.labels)
+        given = None if weights is None else edge_numbers("weights", weights, self.indices)
+        return type(self)(self.indptr, self.indices, given)._labeled(self.labels)._carrying(self._edge_arrays)
 
     @host_memory_for("Graph.subgraph")
     def subgraph(self, vertices: ArrayLike | Array) -> tuple[Self, AnyArray]:
@@ -263,7 +256,7 @@ class DerivedGraphs(SameArrays, GraphExports):
         >>> print(vertices[:], reordered.indices[:])
         [1 2 0 3] [1 0 2 1 3 2]
         """
-        chosen = order_vertices(self.to_symmetric() if check_order(order) in ("bfs", "rcm") else self, order, seed)
+        chosen = order_vertices(self._bare().to_symmetric() if check_order(order) in ("bfs", "rcm") else self, order, seed)
         return self._induced(chosen).simplify(sort=True), as_library(chosen, self.library)
 
     @overload
@@ -330,14 +323,16 @@ class DerivedGraphs(SameArrays, GraphExports):
             chosen = order_vertices(self, order, seed)
         elif order == "degree" and count > 1:
             chosen = asarray(order_by_degree(np.diff(self.indptr.to_numpy()), count), device=self.device)
-        rows = self if chosen is None else self._induced(chosen).simplify(sort=True)
+        rows = self if chosen is None else self._bare()._induced(chosen).simplify(sort=True)
         if hosts is not None:
             return make_host_partition((rows.indptr, rows.indices, rows.weights), chosen, hosts)
         return make_partition((rows.indptr, rows.indices, rows.weights), where, chosen, group)._labeled(self.labels)
 
     def _induced(self, vertices: Array) -> Self:
         labels = None if self.labels is None else self.labels[np.asarray(vertices)]
-        return self._made(*induce_rows(self, vertices), labels)
+        if not self._edge_arrays:
+            return self._made(*induce_rows(self, vertices), labels)
+        return self._of_edges(*induce_rows(number_edges(self), vertices), labels)
 
     @host_memory_for("Graph.is_symmetric")
     def is_symmetric(self) -> bool:
@@ -374,10 +369,13 @@ class DerivedGraphs(SameArrays, GraphExports):
             return self
         found = kept(self)
         if "symmetric" not in found:
-            symmetric = self.simplify(symmetrize=True, deduplicate=True)
+            symmetric = self._bare().simplify(symmetrize=True, deduplicate=True)
             remember_symmetric(symmetric.indptr, symmetric.indices)
             found["symmetric"] = symmetric
-        return cast("Self", found["symmetric"])
+        made = cast("Self", found["symmetric"])
+        if not self._edge_arrays:
+            return made
+        return made._carrying(kept_arrays(self, "symmetric arrays", partial(simplify_array, self, symmetrize=True)))
 
     @host_memory_for("Graph.simplify")
     def simplify(
@@ -397,7 +395,7 @@ class DerivedGraphs(SameArrays, GraphExports):
             As in `Graph.from_edges`.
         combine : {"min", "max", "sum", "first"}
             With `deduplicate`, what the weight of one edge that is left of several is: the least, the greatest, their sum, in
-            which integers get 64 bits, or that of the first of them.
+            which integers get 64 bits, or that of the first of them. So it is for each of the `edge_arrays`, by itself.
 
         Raises
         ------
@@ -411,12 +409,20 @@ class DerivedGraphs(SameArrays, GraphExports):
         >>> print(simple, simple.weights[:])
         Graph(2 vertices, 1 directed edges, int64 weights, on cpu) [11]
         """
-        return self._made(
-            *simplify_rows(
-                self, symmetrize=symmetrize, deduplicate=deduplicate, remove_loops=remove_loops, sort=sort, combine=combine
-            ),
-            self.labels,
-        )
+        ways: dict[str, Any] = {"symmetrize": symmetrize, "remove_loops": remove_loops, "sort": sort}
+        check_combine(combine)
+        if self._edge_arrays and not check_bool("deduplicate", deduplicate):
+            return self._of_edges(*simplify_rows(number_edges(self), **ways, deduplicate=False, combine="first"), self.labels)
+        made = self._made(*simplify_rows(self, **ways, deduplicate=deduplicate, combine=combine), self.labels)
+        arrays = self._edge_arrays.items()
+        return made._carrying({name: simplify_array(self, name, array, **ways, combine=combine) for name, array in arrays})
+
+    def _of_edges(self, indptr: Array, indices: Array, edges: Array | None, labels: NDArray[np.int64] | None) -> Self:
+        """Return a graph whose edges are those of this one with these numbers, with their weights and edge arrays."""
+        chosen = cast(Array, edges)
+        weights = None if self.weights is None else take_edges(self.weights, chosen)
+        arrays = {name: take_edges(array, chosen) for name, array in self._edge_arrays.items()}
+        return self._made(indptr, indices, weights, labels)._carrying(arrays)
 
     def _made(self, indptr: Array, indices: Array, weights: Array | None, labels: NDArray[np.int64] | None) -> Self:
         """Return a graph of new arrays on the same device, whose results are of the same library."""

@@ -10,8 +10,8 @@ from ..arrays.array import Array
 from ..arrays.compute import compute
 from ..errors import MissingPackageError
 from ..support.host_memory import host_memory_for
+from .edge_arrays import GraphEdgeArrays
 from .kept import kept
-from .labels import LabeledRows
 from .row_arrays import row_sources
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["GraphExports"]
 
 
-class GraphExports(LabeledRows):
+class GraphExports(GraphEdgeArrays):
     """The edges of a graph for other libraries."""
 
     __slots__ = ()
@@ -75,7 +75,9 @@ class GraphExports(LabeledRows):
 
     @host_memory_for("Graph.to_networkx")
     def to_networkx(self, *, create_using: Any = None) -> networkx.Graph:
-        """Return a copy as a graph of networkx, whose nodes are the numbers of the vertices, with the attribute "weight".
+        """Return a copy as a graph of networkx, whose nodes are the numbers of the vertices.
+
+        Edges have the attribute "weight", if there are weights, and those of `edge_arrays`.
 
         Parameters
         ----------
@@ -100,15 +102,16 @@ class GraphExports(LabeledRows):
             raise MissingPackageError("to_networkx needs networkx: python -m pip install networkx") from error
         result = networkx.empty_graph(self.num_vertices, create_using or networkx.DiGraph)
         sources, targets = self.sources.tolist(), self.indices.tolist()
-        if self.weights is None:
-            result.add_edges_from(zip(sources, targets, strict=True))
-        else:
-            result.add_weighted_edges_from(zip(sources, targets, self.weights.tolist(), strict=True))
+        columns = ({} if self.weights is None else {"weight": self.weights}) | dict(self._edge_arrays)
+        names = list(columns)
+        rows = zip(*[array.tolist() for array in columns.values()], strict=True) if names else [()] * self.num_edges
+        edges = zip(sources, targets, rows, strict=True)
+        result.add_edges_from((u, v, dict(zip(names, row, strict=True))) for u, v, row in edges)
         return result
 
     @host_memory_for("Graph.to_pandas_edgelist")
     def to_pandas_edgelist(self) -> pandas.DataFrame:
-        """Return a copy as a table of edges, with the columns "source", "target" and, if there are weights, "weight".
+        """Return a copy as a table of edges: the columns "source", "target", "weight" if there are weights, and `edge_arrays`.
 
         Raises
         ------
@@ -126,5 +129,5 @@ class GraphExports(LabeledRows):
             import pandas
         except ImportError as error:
             raise MissingPackageError("to_pandas_edgelist needs pandas: python -m pip install pandas") from error
-        columns = {"source": self.sources, "target": self.indices, "weight": self.weights}
+        columns = {"source": self.sources, "target": self.indices, "weight": self.weights, **self._edge_arrays}
         return pandas.DataFrame({name: array.to_numpy() for name, array in columns.items() if array is not None})

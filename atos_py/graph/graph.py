@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -15,13 +15,14 @@ from ..arrays.import_external import is_on_gpu
 from ..core.devices import Device
 from ..core.devices import device as device_of
 from ..support.host_memory import host_memory_for
-from .conversions import check_matrix, read_networkx
-from .csr import CSR, build_csr, check_csr, chunk_edges
+from .conversions import check_matrix, read_attributes, read_networkx
+from .csr import check_csr, chunk_edges
 from .derived import DerivedGraphs
 from .device_validation import csr_on_device
+from .edge_arrays import check_arrays
 from .graph_arrays import check_graph
 from .graph_input import edge_index_rows
-from .io import load_labeled, save_csr
+from .io import load_labeled, save_csr, wrong_file
 from .largest_degree import largest_degree
 from .partition import Partition, placement_of
 from .weights import convert_weights, weight_dtype
@@ -194,6 +195,8 @@ class Graph(DerivedGraphs):
         Partition(3 vertices, 3 directed edges, over cpu, cpu:1)
         """
         placement = placement_of(device, devices, order)
+        arrays: dict[str, Any] = {}
+        how: dict[str, Any] = {"symmetrize": symmetrize, "deduplicate": deduplicate, "remove_loops": remove_loops, "sort": sort}
         csr, labels = load_labeled(
             path,
             placement.renumber if placement is not None else None,
@@ -201,12 +204,18 @@ class Graph(DerivedGraphs):
             weights=weights,
             simplify=simplify,
             renumber=renumber,
-            symmetrize=symmetrize,
-            deduplicate=deduplicate,
-            remove_loops=remove_loops,
-            sort=sort,
+            edge_arrays=arrays if placement is None else None,
+            **how,
         )
-        return cls._on(csr, device)._labeled(labels) if placement is None else placement.parts(csr, labels)
+        if placement is not None:
+            return placement.parts(csr, labels)
+        if not arrays:
+            return cls._on(csr, device)._labeled(labels)
+        with wrong_file(path):
+            graph = cls._on(csr, "cpu").with_edge_arrays(**arrays)._labeled(labels)
+        if simplify:
+            how |= {"deduplicate": True, "remove_loops": True}
+        return (graph.simplify(**how) if any(how.values()) else graph).to(device)
 
     @classmethod
     @host_memory_for("Graph.from_csr")
@@ -261,6 +270,7 @@ class Graph(DerivedGraphs):
         deduplicate: bool = False,
         remove_loops: bool = False,
         sort: bool = False,
+        edge_arrays: Mapping[str, ArrayLike] | None = None,
         device: Device | str | None = None,
     ) -> Graph:
         """Make a graph of the edges ``sources[i] -> targets[i]``.
@@ -282,6 +292,9 @@ class Graph(DerivedGraphs):
             Drop edges from a vertex to itself.
         sort : bool
             Put the neighbors of every vertex in ascending order; otherwise they keep the order of the edges.
+        edge_arrays : dict of arrays, optional
+            More numbers of the edges, by name, which become `edge_arrays` of the graph; a reverse has the numbers of its edge.
+            With `deduplicate` the least number counts, in each array by itself.
         device : Device or str, optional
             Where the graph goes; the best device there is unless given, or the GPU where `targets` is. Edges are sorted on the
             host in any case.
@@ -295,15 +308,9 @@ class Graph(DerivedGraphs):
         if device is None and is_on_gpu(targets):
             device = asarray(targets).device
         edges = chunk_edges(to_host(sources), to_host(targets), to_host(weights), num_vertices)
-        csr = build_csr(
-            edges.chunks,
-            edges.num_vertices,
-            symmetrize=symmetrize,
-            deduplicate=deduplicate,
-            remove_loops=remove_loops,
-            sort=sort,
-        )
-        return cls._on(csr, device, library)
+        arrays = check_arrays(edge_arrays, edges)
+        ways = {"symmetrize": symmetrize, "deduplicate": deduplicate, "remove_loops": remove_loops, "sort": sort}
+        return cls._built(edges, arrays, device, library, **ways)
 
     @classmethod
     @host_memory_for("Graph.from_edge_index")
@@ -372,12 +379,14 @@ class Graph(DerivedGraphs):
         graph: networkx.Graph[Any],
         *,
         weight: str | None = "weight",
+        edge_arrays: Sequence[str] = (),
         device: Device | str | None = None,
     ) -> Graph:
         """Make a graph of one of NetworkX, of any kind; vertex ``i`` is the ``i``-th node in iteration order.
 
         Edges of an undirected graph appear in both directions. If any edge has the attribute `weight`, the graph has
-        weights, and 1 stands in where it is missing, as usual in NetworkX.
+        weights, and 1 stands in where it is missing, as usual in NetworkX. Attributes that `edge_arrays` names become
+        `edge_arrays` of the graph; every edge has to have them.
 
         Examples
         --------
@@ -386,15 +395,8 @@ class Graph(DerivedGraphs):
         Graph(3 vertices, 4 directed edges, no weights, on cpu)
         """
         edges = read_networkx(graph, weight)
-        return cls._on(build_csr(edges.chunks, edges.num_vertices, symmetrize=not graph.is_directed()), device)
-
-    @classmethod
-    def _on(cls, csr: CSR, device: Device | str | None, library: str | None = None) -> Graph:
-        parts = [None if part is None else asarray(part, device=device, readonly=True) for part in csr]
-        for part in parts:
-            if part is not None:
-                part.library = library
-        return cls(*parts)  # type: ignore[arg-type]
+        arrays = check_arrays(read_attributes(graph, edge_arrays), edges)
+        return cls._built(edges, arrays, device, symmetrize=not graph.is_directed())
 
     @host_memory_for("Graph.degrees")
     def degrees(self) -> NDArray[Any]:
@@ -422,11 +424,14 @@ class Graph(DerivedGraphs):
         Device(kind='cpu', index=0)
         """
         target = device_of(device)
-        return self if target == self.device else self._on(self._on_host(), target, self.library)._labeled(self.labels)
+        if target == self.device:
+            return self
+        arrays = {name: asarray(array, device=target, readonly=True) for name, array in self._edge_arrays.items()}
+        return self._on(self._on_host(), target, self.library)._labeled(self.labels)._carrying(arrays)
 
     @host_memory_for("Graph.save")
     def save(self, path: str | os.PathLike[str], *, compress: bool = False) -> None:
-        """Write the graph, with its labels if it has some, to a file that ends in .npz, to be read by `load`.
+        """Write the graph, with its `labels` and `edge_arrays` if it has some, to a file that ends in .npz, for `load`.
 
         Examples
         --------
@@ -434,7 +439,8 @@ class Graph(DerivedGraphs):
         >>> atos.Graph.load("grid.npz")
         Graph(9 vertices, 24 directed edges, no weights, on cpu)
         """
-        save_csr(path, self._on_host(), self.labels, compress=compress)
+        arrays = {name: np.asarray(array) for name, array in self._edge_arrays.items()}
+        save_csr(path, self._on_host(), self.labels, compress=compress, edge_arrays=arrays)
 
     def __repr__(self) -> str:
         if not self._is_of_arrays():

@@ -10,14 +10,15 @@ Blocks of a text file are parsed by threads while the next ones are read; see `a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..errors import GraphFormatError, InvalidArgumentError
+from ..errors import GraphFormatError, InvalidArgumentError, UnsupportedTypeError
 from ..support.atomic_files import as_path
 from ..support.host_memory import host_memory_for
 from ..support.validation import check_bool
@@ -31,7 +32,7 @@ from .formats.text import Text, open_text
 from .ids import number_by_ids, warn_of_gaps
 from .weights import convert_weights, weight_dtype
 
-__all__ = ["load_csr", "load_labeled", "read_edges", "save_csr"]
+__all__ = ["load_csr", "load_labeled", "read_edges", "save_csr", "wrong_file"]
 
 _READERS: dict[str, Callable[[Text, bool], EdgeList]] = {
     "dimacs": read_dimacs,
@@ -90,7 +91,7 @@ def load_csr(
     sort: bool = False,
 ) -> CSR:
     """Read a graph file without its labels; see `Graph.load`."""
-    changes = {"symmetrize": symmetrize, "deduplicate": deduplicate, "remove_loops": remove_loops, "sort": sort}
+    changes: dict[str, Any] = {"symmetrize": symmetrize, "deduplicate": deduplicate, "remove_loops": remove_loops, "sort": sort}
     return load_labeled(path, None, format=format, weights=weights, **changes)[0]
 
 
@@ -102,11 +103,14 @@ def load_labeled(
     weights: bool | DTypeLike,
     simplify: bool = False,
     renumber: bool = False,
+    edge_arrays: dict[str, NDArray[Any]] | None = None,
     **changes: bool,
 ) -> tuple[CSR, NDArray[np.int64] | None]:
     """Read a graph file, and the labels of its vertices, if they have any; see `Graph.load`.
 
     If `placed` gives vertices other numbers, after `renumber` has, neighbors are sorted by them, but labels are not.
+    Edge arrays of the file are put into the dict `edge_arrays`, unchecked. Where there are any, the graph has the edges of the
+    file in their order, whatever `changes` says, so that the caller can change both.
     """
     path = as_path(path)
     changes = {name: check_bool(name, value) for name, value in changes.items()}
@@ -116,17 +120,19 @@ def load_labeled(
     dtype = None if isinstance(weights, bool) else weight_dtype(weights)
     with host_memory_for(f"graph file '{path}'"):
         format = _choose_format(path, format)
-        read, labels = _read(path, format, renumber)
-        csr = _build(read, weights is not False, placed, **changes)
+        read, labels = _read(path, format, renumber, edge_arrays)
+        csr = _build(read, weights is not False, placed, **({} if edge_arrays else changes))
         return csr if dtype is None else _converted(path, csr, dtype, is_text=format in _READERS), labels
 
 
-def _read(path: Path, format: str, renumber: bool) -> tuple[CSR | EdgeList, NDArray[np.int64] | None]:
+def _read(
+    path: Path, format: str, renumber: bool, edge_arrays: dict[str, NDArray[Any]] | None
+) -> tuple[CSR | EdgeList, NDArray[np.int64] | None]:
     """Read a file, and number its vertices if asked for; warn if most of them have no edges otherwise."""
     graph: CSR | EdgeList
     labels: NDArray[np.int64] | None = None
     if format == "npz":
-        graph, labels = read_npz(path)
+        graph, labels = read_npz(path, edge_arrays)
     else:
         graph = read_parquet(path, renumber) if format == "parquet" else read_edges(path, format=format, renumber=renumber)
     if renumber:
@@ -195,11 +201,28 @@ def _largest_size(graph: CSR | EdgeList, symmetrize: bool) -> tuple[int, int]:
     return n, 2 * edges if symmetrize else edges
 
 
+@contextmanager
+def wrong_file(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say that a file is malformed where what it holds is refused."""
+    try:
+        yield
+    except (InvalidArgumentError, UnsupportedTypeError) as error:
+        raise GraphFormatError(as_path(path), None, str(error)) from error
+
+
 def save_csr(
-    path: str | os.PathLike[str], csr: CSR, labels: NDArray[np.int64] | None = None, *, compress: bool = False
+    path: str | os.PathLike[str],
+    csr: CSR,
+    labels: NDArray[np.int64] | None = None,
+    *,
+    compress: bool = False,
+    edge_arrays: Mapping[str, NDArray[Any]] = {},
 ) -> None:
-    """Write a CSR, and labels of its vertices, to an .npz archive, which appears under its name only once it is whole."""
+    """Write a CSR, labels of its vertices and other numbers of its edges to an .npz archive.
+
+    The archive appears under its name only once it is whole.
+    """
     path, compress = as_path(path), check_bool("compress", compress)
     if path.suffix != ".npz":
         raise InvalidArgumentError(f"a graph is saved to a file that ends in .npz (got '{path}')")
-    save_npz(path, csr, labels, compress=compress)
+    save_npz(path, csr, labels, compress=compress, edge_arrays=edge_arrays)

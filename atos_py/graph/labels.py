@@ -74,10 +74,10 @@ class LabeledRows(GraphArrays):
         return self
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Copy and pickle the labels too."""
+        """Copy and pickle the labels too, and the edge arrays, which are among the attributes of a graph."""
         if not self._is_of_arrays() or self.labels is None:
             return super().__reduce_ex__(protocol)
-        return _remade, (type(self), *self, self.labels)
+        return _remade, (type(self), *self, self.labels), getattr(self, "__dict__", None) or None
 
 
 def _remade(kind: type[LabeledRows], indptr: Any, indices: Any, weights: Any, labels: Any) -> LabeledRows:

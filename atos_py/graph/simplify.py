@@ -23,7 +23,7 @@ from .edge_passes import map_edges, offsets_of, source_of
 from .graph_arrays import GraphArrays
 from .weights import SUM, check_combine, combine_two, refuse_wrapped, sum_limits, summed_dtype
 
-__all__ = ["simplify_on_gpu", "simplify_rows"]
+__all__ = ["simplify_array", "simplify_on_gpu", "simplify_rows"]
 
 _0, _32, _LOW, _UNWANTED = np.uint64(0), np.uint64(32), np.uint64(0xFFFF_FFFF), np.uint64(2**64 - 1)
 
@@ -47,6 +47,26 @@ def simplify_rows(
         if _is_infinite(weights) and not _is_infinite(graph.weights):
             raise InvalidArgumentError(f"weights of parallel edges have a sum that {weights.dtype} does not hold")
     return indptr, indices, weights  # type: ignore[return-value]
+
+
+def simplify_array(
+    graph: GraphArrays,
+    name: str,
+    array: Array,
+    *,
+    symmetrize: bool = False,
+    remove_loops: bool = False,
+    sort: bool = False,
+    combine: str = "min",
+) -> Array:
+    """Return an array of numbers of the edges for a graph whose parallel edges become one, as if these were the weights."""
+    rows = GraphArrays(graph.indptr, graph.indices, array)
+    ways: dict[str, Any] = {"symmetrize": symmetrize, "remove_loops": remove_loops, "sort": sort, "combine": combine}
+    try:
+        made = simplify_rows(rows, **ways, deduplicate=True)[2]
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"edge array {name!r:.80}: {error}") from error
+    return asarray(made, readonly=True)
 
 
 def _is_infinite(weights: Any) -> bool:

@@ -34,28 +34,28 @@ COMBINE = ("min", "max", "sum", "first")
 SUM = COMBINE.index("sum")
 
 
-def weight_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+def weight_dtype(dtype: DTypeLike, name: str = "weights") -> np.dtype[Any]:
     """Return the dtype in which weights of `dtype` are kept: integers and floats of 32 and 64 bits stay as they are."""
     given = as_dtype(dtype)
     kept = _WEIGHT_DTYPES.get(given.str[1:])
     if kept is None:
-        raise UnsupportedTypeError(f"weights must be integers or floats of at most 64 bits, not {given}")
+        raise UnsupportedTypeError(f"{name} must be integers or floats of at most 64 bits, not {given}")
     return np.dtype(kept)
 
 
-def check_weights(weights: ArrayLike, num_edges: int) -> NDArray[Any]:
+def check_weights(weights: ArrayLike, num_edges: int, name: str = "weights") -> NDArray[Any]:
     """Return weights on the host as compiled code takes them, contiguous and aligned; raise if there are too few or NaN."""
-    given = as_host_array("weights", weights)
+    given = as_host_array(name, weights)
     if given.ndim != 1 or given.size != num_edges:
         raise InvalidArgumentError(
-            f"weights must be one-dimensional with one entry for each of the {num_edges} edges (got shape {given.shape})"
+            f"{name} must be one-dimensional with one entry for each of the {num_edges} edges (got shape {given.shape})"
         )
     if not given.size and given.dtype == np.float64 and not isinstance(weights, np.ndarray):
         given = given.astype(np.int32)  # an empty list says nothing of its type, and NumPy calls it float64
-    checked = np.require(given, weight_dtype(given.dtype), ["C_CONTIGUOUS", "ALIGNED"])
+    checked = np.require(given, weight_dtype(given.dtype, name), ["C_CONTIGUOUS", "ALIGNED"])
     # The minimum of an array with a NaN is NaN, and needs no array of flags beside it.
     if checked.dtype.kind == "f" and checked.size and np.isnan(checked.min()):
-        raise InvalidArgumentError(f"weights[{int(np.argmax(np.isnan(checked)))}] is NaN; give every edge a number")
+        raise InvalidArgumentError(f"{name}[{int(np.argmax(np.isnan(checked)))}] is NaN; give every edge a number")
     return checked
 
 

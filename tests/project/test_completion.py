@@ -38,7 +38,8 @@ COMPLETED = [
     ("atos.pagerank(graph).rank.", {"to_numpy", "tolist"}),
     ("atos.connected_components(graph).label.", {"to_numpy", "tolist"}),
     ("graph.subgraph([0])[1].", {"to_numpy", "tolist"}),
-    ("graph.transpose().", {"indptr", "labels", "to_networkx"}),
+    ("graph.transpose().", {"indptr", "edge_arrays", "labels", "to_networkx"}),
+    ("graph.edge_arrays['toll'].", {"to_numpy", "tolist"}),
     ("queue.launch_cta(visit, found.depth).", {"tasks_run", "rounds"}),
     ("queue.start(visit).", {"push", "close", "wait"}),
     ("atos.bfs(graph, 0, par", {"parents="}),
@@ -68,6 +69,7 @@ TYPES = {
     "found.depth[0:2].dtype": "dtype[Any]",
     "atos.zeros(3)[1, 2]": "Element",
     "graph.subgraph(found.depth)[1]": "AnyArray",
+    "graph.edge_arrays['toll']": "Array",
     "queue.launch_cta(visit, found.depth, barrier=True)": "LaunchStats",
 }
 

@@ -104,6 +104,7 @@ ENTRIES: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
     ),
     "Graph.reverse_edges": (lambda _: GRAPH.simplify(sort=True), lambda graph: graph.reverse_edges()),
     "Graph.with_weights": (lambda _: None, lambda _: GRAPH.with_weights(np.arange(8))),
+    "Graph.with_edge_arrays": (lambda _: None, lambda _: GRAPH.with_edge_arrays(a=np.arange(8)).simplify(sort=True)),
     "Graph.subgraph": (lambda _: None, lambda _: GRAPH.subgraph([0, 2])),
     "Graph.largest_component": (lambda _: None, lambda _: GRAPH.largest_component()),
     "Graph.reorder": (lambda _: None, lambda _: [GRAPH.reorder("rcm"), GRAPH.reorder("random")]),

@@ -7,7 +7,7 @@ import io
 import math
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,10 +30,14 @@ if TYPE_CHECKING:
 __all__ = ["read_npz", "save_npz"]
 
 _PIECE_BYTES = 1 << 24
+_EDGE_ARRAYS = "edge_arrays/"  # before the names of edge arrays
 
 
-def read_npz(path: Path) -> tuple[EdgeList | CSR, NDArray[np.int64] | None]:
-    """Read what `save_npz` or scipy.sparse.save_npz wrote: a graph, and labels of its vertices, if it has some."""
+def read_npz(path: Path, edge_arrays: dict[str, NDArray[Any]] | None = None) -> tuple[EdgeList | CSR, NDArray[np.int64] | None]:
+    """Read what `save_npz` or scipy.sparse.save_npz wrote: a graph, and labels of its vertices, if it has some.
+
+    Its edge arrays, if it has some, are put into the dict `edge_arrays`, unchecked.
+    """
     with open_regular(path, "graph file") as file:
         archive = _Archive(path, file)
         try:
@@ -42,6 +46,9 @@ def read_npz(path: Path) -> tuple[EdgeList | CSR, NDArray[np.int64] | None]:
             weights = archive["weights"] if "weights" in archive.names else None
             csr = check_csr(archive["indptr"], archive["indices"], weights)
             labels = check_labels(archive["labels"], csr.indptr.size - 1) if "labels" in archive.names else None
+            if edge_arrays is not None:
+                names = [name for name in archive.order if name.startswith(_EDGE_ARRAYS)]
+                edge_arrays |= {name.removeprefix(_EDGE_ARRAYS): archive[name] for name in names}
             return csr, labels
         except (InvalidArgumentError, UnsupportedTypeError) as error:
             raise GraphFormatError(path, None, str(error)) from error
@@ -60,7 +67,8 @@ class _Archive:
             if file.read(6) == b"\x93NUMPY":
                 raise self._refusal("this is a single array, not an archive of a graph's arrays")
             self._zip = zipfile.ZipFile(file)
-            self.names = {name.removesuffix(".npy") for name in self._zip.namelist()}
+            self.order = [name.removesuffix(".npy") for name in self._zip.namelist()]
+            self.names = set(self.order)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self.names:
@@ -138,12 +146,20 @@ def _scipy_edges(archive: _Archive) -> EdgeList | CSR:
     raise InvalidArgumentError(f"sparse format '{kind:.40}' cannot be read; convert the matrix with .tocsr() before saving it")
 
 
-def save_npz(path: Path, csr: CSR, labels: NDArray[np.int64] | None = None, *, compress: bool = False) -> None:
-    """Write a CSR, and labels of its vertices, to an archive."""
+def save_npz(
+    path: Path,
+    csr: CSR,
+    labels: NDArray[np.int64] | None = None,
+    *,
+    compress: bool = False,
+    edge_arrays: Mapping[str, NDArray[Any]] = {},
+) -> None:
+    """Write a CSR, labels of its vertices, and other numbers of its edges by name, to an archive."""
     arrays = {"indptr": csr.indptr, "indices": csr.indices}
     if csr.weights is not None:
         arrays["weights"] = csr.weights
     if labels is not None:
         arrays["labels"] = labels
+    arrays |= {_EDGE_ARRAYS + name: array for name, array in edge_arrays.items()}
     with replacing(path, "graph file") as file:
         (np.savez_compressed if compress else np.savez)(file, **arrays)  # type: ignore[arg-type]

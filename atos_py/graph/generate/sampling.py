@@ -29,7 +29,7 @@ def sample_edges(graph: Graph, probability: float, seed: int = 0) -> Graph:
     Parameters
     ----------
     graph : Graph
-        Vertices stay, and edges that stay keep their weights.
+        Vertices stay, and edges that stay keep their weights and `edge_arrays`.
     probability : float
         From 0 to 1.
     seed : int
@@ -63,5 +63,9 @@ def sample_edges(graph: Graph, probability: float, seed: int = 0) -> Graph:
         sources = row_sources(xp, indptr, indices.size)
         return row_offsets(xp, sources[kept], indptr.size - 1), indices[kept], *(each[kept] for each in weights)
 
-    given = [] if graph.weights is None else [graph.weights]
-    return Graph.from_csr(*compute(draw, graph.indptr, graph.indices, *given), device=graph.device)
+    names, given = list(graph.edge_arrays), list(graph.edge_arrays.values())
+    if graph.weights is not None:
+        given.append(graph.weights)
+    indptr, indices, *made = compute(draw, graph.indptr, graph.indices, *given)
+    sample = Graph.from_csr(indptr, indices, *made[len(names) :], device=graph.device)
+    return sample.with_edge_arrays(**dict(zip(names, made, strict=False)))._labeled(graph.labels)
