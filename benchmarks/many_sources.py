@@ -7,8 +7,8 @@ Sources are chosen at random from the largest component. "Levels alone" is a sea
 `atos.shortest_path_lengths`, whose result stays on the device. "Slowest alone" is the slowest of `atos.bfs` from one of the 64
 sources, each the fastest of three. `--one-by-one` takes the 64 sources one after the other by `atos.bfs`, too. Times are
 medians in ms: of whole calls, and of their kernels in parentheses. The matrix of 64 sources is compared with `atos.bfs` from
-each source. With `--verify` the matrix, closeness, eccentricities and the diameter are verified on the host, which takes long on
-large graphs. Eccentricities come with the number of searches.
+each source. With `--verify` the matrix, closeness, eccentricities and the diameter are verified on the host, which takes long
+on large graphs. Eccentricities come with the number of searches.
 """
 
 from __future__ import annotations
