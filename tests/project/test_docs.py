@@ -99,7 +99,8 @@ def test_links_lead_somewhere(document):
 
 
 def test_every_algorithm_has_a_section():
-    headings = re.findall(r"^### .*`atos\.(\w+)`$", (ROOT / "docs" / "guide.md").read_text(), re.MULTILINE)
+    lines = re.findall(r"^### .*$", (ROOT / "docs" / "guide.md").read_text(), re.MULTILINE)
+    headings = [name for line in lines for name in re.findall(r"`atos\.(\w+)`", line)]
     assert set(headings) == set(find_algorithms())
 
 

@@ -339,7 +339,7 @@ def test_no_task_begins_without_records(device):
 def test_more_than_was_declared_is_told(device):
     @atos.task(opens=1)
     def greedy(worker, v, joins):
-        for _ in range(20):
+        for _ in range(40):
             worker.open(joins, 1)
 
     joins = atos.Joins(1, max_capacity=1, device=device)

@@ -245,7 +245,6 @@ def held() -> Iterator[tuple[atos.Queue, atos.Array, threading.Thread]]:
 
 WAITING: dict[str, Callable[[atos.Queue, Path], Any]] = {
     "len": lambda queue, path: len(queue),
-    "repr": lambda queue, path: repr(queue),
     "push": lambda queue, path: queue.push([1, 2]),
     "peek": lambda queue, path: queue.peek(),
     "clear": lambda queue, path: queue.clear(),

@@ -66,12 +66,26 @@ class EccentricityResult(ShownFields):
 
     @host_memory_for("EccentricityResult.center")
     def center(self) -> NDArray[np.intp]:
-        """Return the vertices whose eccentricity is the radius, as a NumPy array."""
+        """Return the vertices whose eccentricity is the radius, as a NumPy array.
+
+        Examples
+        --------
+        >>> path = atos.Graph.from_edges([0, 1, 1, 2], [1, 0, 2, 1])
+        >>> print(atos.eccentricity(path).center())
+        [1]
+        """
         return np.flatnonzero(self._on_host() == self.radius)
 
     @host_memory_for("EccentricityResult.periphery")
     def periphery(self) -> NDArray[np.intp]:
-        """Return the vertices whose eccentricity is the diameter, as a NumPy array."""
+        """Return the vertices whose eccentricity is the diameter, as a NumPy array.
+
+        Examples
+        --------
+        >>> path = atos.Graph.from_edges([0, 1, 1, 2], [1, 0, 2, 1])
+        >>> print(atos.eccentricity(path).periphery())
+        [0 2]
+        """
         return np.flatnonzero(self._on_host() == self.diameter)
 
 
