@@ -108,7 +108,8 @@ def plain_edges(name: str, content: bytes) -> list[tuple[float, ...]]:
         lines = lines[1:]  # the banner, before which there may be any white space
     lines = [line for line in lines if line and line[0] not in comments]
     edges: list[tuple[float, ...]] = []
-    if comments == b"#%" and lines and all(re.match(rb"[\v\f]*[A-Za-z_:~\"']", name) for name in re.split(b"[ \t,]+", lines[0])):
+    names = re.split(b"[ \t,]+", lines[0]) if comments == b"#%" and lines else []
+    if names and all(re.match(rb"[\v\f]*[A-Za-z_:~\"']", name) for name in names):
         lines = lines[1:]  # headings
     for line in lines[0 if comments == b"#%" else 1 :]:
         fields = re.split(b"[" + separators + b"]+", line.removeprefix(b"a") if name == "a.gr" else line)
