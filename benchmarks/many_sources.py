@@ -7,8 +7,9 @@ Sources are chosen at random from the largest component. "Levels alone" is a sea
 `atos.shortest_path_lengths`, whose result stays on the device. "Slowest alone" is the slowest of `atos.bfs` from one of the 64
 sources, each the fastest of three. `--one-by-one` takes the 64 sources one after the other by `atos.bfs`, too. Times are
 medians in ms: of whole calls, and of their kernels in parentheses. The matrix of 64 sources is compared with `atos.bfs` from
-each source. With `--verify` the matrix, closeness, eccentricities and the diameter are verified on the host, which takes long
-on large graphs. Eccentricities come with the number of searches.
+each source. Each row is printed when it is there, with the seconds since the program began. With `--verify` the matrix,
+closeness, eccentricities and the diameter are verified on the host, which takes long on large graphs. Eccentricities come with
+the number of searches. On a GPU, ATOS_TIER=best has all launches run the best kernel of a task.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -78,37 +79,38 @@ def one_by_one(graph: atos.Graph, sources: Any, repeat: int) -> str:
     return f"{statistics.median(whole[1:]):.2f} ({statistics.median(kernels[1:]):.2f})"
 
 
-def rows_of(graph: atos.Graph, options: argparse.Namespace) -> dict[str, str]:
-    """Return the rows of a graph: what was called, and what it took."""
+def rows_of(graph: atos.Graph, options: argparse.Namespace) -> Iterator[tuple[str, str]]:
+    """Yield the rows of a graph: what was called, and what it took."""
     many = sources_of(graph, 256, options.seed)
-    few, repeat, rows = many[:64], options.repeat, {}
-    rows["64 sources, levels alone"], _ = timed(lambda: levels_alone(graph, few), repeat)
-    rows["64 sources, matrix"], found = timed(lambda: atos.shortest_path_lengths(graph, few), repeat)
+    few, repeat = many[:64], options.repeat
+    yield "64 sources, levels alone", timed(lambda: levels_alone(graph, few), repeat)[0]
+    text, found = timed(lambda: atos.shortest_path_lengths(graph, few), repeat)
+    yield "64 sources, matrix", text
     rows_found = found.distance.to_numpy()
     for source, row in zip(few, rows_found, strict=True):
         assert np.array_equal(row, np.asarray(atos.bfs(graph, int(source)).depth)), source
     if options.verify:
         atos.verify_shortest_path_lengths(graph, few, found.distance)
     del found, rows_found
-    rows["256 sources, levels alone"], _ = timed(lambda: levels_alone(graph, many), repeat)
+    yield "256 sources, levels alone", timed(lambda: levels_alone(graph, many), repeat)[0]
     if 4 * 256 * graph.num_vertices <= options.most_bytes:
-        rows["256 sources, matrix"], _ = timed(lambda: atos.shortest_path_lengths(graph, many), repeat)
-    rows["one source, slowest alone"] = slowest_alone(graph, few)
+        yield "256 sources, matrix", timed(lambda: atos.shortest_path_lengths(graph, many), repeat)[0]
+    yield "one source, slowest alone", slowest_alone(graph, few)
     if options.one_by_one:
-        rows["64 sources, one by one"] = one_by_one(graph, few, repeat)
+        yield "64 sources, one by one", one_by_one(graph, few, repeat)
     for harmonic in (False, True):
         name = "harmonic closeness" if harmonic else "closeness"
-        rows[f"{name}, 64 sources"], near = timed(lambda way=harmonic: atos.closeness(graph, few, harmonic=way), repeat)
+        text, near = timed(lambda way=harmonic: atos.closeness(graph, few, harmonic=way), repeat)
+        yield f"{name}, 64 sources", text
         if options.verify:
             atos.verify_closeness(graph, near.centrality, few, harmonic=harmonic)
     text, widest = timed(lambda: atos.diameter(graph), repeat)
-    rows["diameter"] = f"{text}, {widest.searches} searches: {widest.diameter}"
+    yield "diameter", f"{text}, {widest.searches} searches: {widest.diameter}"
     text, far = timed(lambda: atos.eccentricity(graph), repeat)
-    rows["eccentricity"] = f"{text}, {far.searches} searches"
+    yield "eccentricity", f"{text}, {far.searches} searches"
     if options.verify:
         atos.verify_diameter(graph, widest.diameter, widest.vertex)
         atos.verify_eccentricity(graph, far.eccentricity)
-    return rows
 
 
 def main() -> None:
@@ -122,11 +124,14 @@ def main() -> None:
     parser.add_argument("--verify", action="store_true", help="verify closeness, eccentricities and the diameter")
     parser.add_argument("--most-bytes", type=float, default=16e9, help="of a matrix; larger ones are left out")
     options = parser.parse_args()
-    columns = {}
+    columns, begin = {}, time.perf_counter()
     for name in options.graphs:
         graph = graph_of(name, device=options.device).with_weights(None)
-        columns[f"{name}, {graph.num_vertices:,} vertices, {graph.num_edges:,} edges"] = rows_of(graph, options)
-        print(f"{name}: done on {graph.device}", flush=True)
+        column = columns[f"{name}, {graph.num_vertices:,} vertices, {graph.num_edges:,} edges"] = {}
+        print(f"{name} on {graph.device}: {time.perf_counter() - begin:.0f} s", flush=True)
+        for row, text in rows_of(graph, options):
+            column[row] = text
+            print(f"{row}: {text} ({time.perf_counter() - begin:.0f} s)", flush=True)
     print("\n| ms |", " | ".join(columns), "|")
     print("|", " | ".join(["---"] * (len(columns) + 1)), "|")
     for row in dict.fromkeys(row for column in columns.values() for row in column):
