@@ -119,6 +119,7 @@ class Peer:
         self.kept = [
             cupy.asarray(part) for part in (matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data)
         ]
+        self.sides = b, x  # whose memory is not to be freed
         self.handle, self.matrix, self.b, self.x = (ctypes.c_void_p() for _ in range(4))
         pointers = [ctypes.c_void_p(part.data.ptr) for part in self.kept]
         self.call("cusparseCreate", ctypes.byref(self.handle))
