@@ -136,8 +136,12 @@ class TestSearch:
         assert tuning.best == {}
         assert tuning.table[0]["blocks"] is None
 
-    def test_both_orders_of_a_queue_are_tried_by_who_names_them(self, device):
-        """A tree is worked off in either order; with "newest" no launch has barriers, so such settings are skipped."""
+    def test_both_orders_of_a_queue_are_tried_by_who_names_them(self, device, monkeypatch):
+        """A tree is worked off in either order; with "newest" no launch has barriers, so such settings are skipped.
+
+        The usual space is cut down to four settings with `take`, so that all of them run long before the time is over.
+        """
+        monkeypatch.setattr("atos_py.tools.tune.choose_space", lambda device: {"barrier": (False, True)})
 
         @atos.task
         def split(worker, depth):
@@ -152,11 +156,13 @@ class TestSearch:
             assert stats.tasks_run == 2**7 - 1
             return stats
 
-        tuning = atos.tune(run, budget=3, device=device)
-        assert {"oldest", "newest"} <= {row.get("take") for row in tuning.table}
-        assert all(row["skipped"] for row in tuning.table if row.get("take") == "newest" and row.get("barrier"))
-        without = atos.tune(lambda **options: run(**options), budget=0.5, device=device)
-        assert not any("take" in row for row in without.table)
+        tuning = atos.tune(run, budget=60, device=device)
+        skipped = {(row["take"], row["barrier"]): bool(row["skipped"]) for row in tuning.table}
+        assert skipped == {
+            (take, barrier): take == "newest" and barrier for take in ("oldest", "newest") for barrier in (False, True)
+        }
+        without = atos.tune(lambda **options: run(**options), budget=60, device=device)
+        assert [row.keys() & {"take", "barrier"} for row in without.table] == [{"barrier"}] * 2
 
     def test_results_with_stats_count_too(self, graph):
         tuning = atos.tune(lambda **o: atos.bfs(graph, 0, **o), space={"fetch_size": [8, 32]}, graph=graph)
