@@ -47,6 +47,7 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (name, {}) for name in find_algorithms()},
     "bfs, push": ("bfs", {"direction": "push"}),
     "bfs, parents": ("bfs", {"parents": True}),
+    "closeness, harmonic": ("closeness", {"harmonic": True}),
     "color by degree": ("color", {"order": "degree"}),
     "color at random": ("color", {"order": "random"}),
     "sssp, predecessors": ("sssp", {"predecessors": True}),
