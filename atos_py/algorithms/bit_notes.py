@@ -1,4 +1,4 @@
-"""What searches by bits note of the levels at which sources reach vertices: distances, their sums, and the largest of them.
+"""Arrays of distances, of sums and of eccentricities that a search from many sources fills, level by level.
 
 The functions are for tasks of `bit_search`, in which one thread settles a place, and `s` is the search (`BitSearch`).
 """

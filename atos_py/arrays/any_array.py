@@ -1,4 +1,4 @@
-"""The type of results for type checkers and editors: an `Array`, or an array of the library that a graph's arrays came from."""
+"""Type of arrays in results, for type checkers and editors: `AnyArray`, an `Array` or another library's array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Public interface of groups: the threads of a worker that work together on one thing."""
+"""Type of `Worker.group` for editors and documents: the threads of a worker that work together on one thing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proofs of eccentricities and diameters, by serial searches on the host from one vertex at a time."""
+"""Verifiers of eccentricities and diameters: bounds proved by serial searches on the host, from one vertex at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A paper's claims beside what was measured: a page in Markdown, the verdicts as CSV, and all measurements as CSV."""
+"""Result files and findings of a reproduction: a page of claims in Markdown, the verdicts as CSV, all measurements as CSV."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims of papers as data, and what measurements say about them: *holds*, *turned*, *not decided* or *not applicable*.
+"""Claims of papers, and findings: a verdict (*holds*, *turned*, *not decided*, *not applicable*) with its measurement.
 
 A claim compares a number of one run with a number of another. Both were measured in turns, so that they make pairs: a pair for
 each turn. The statistic is the median of the pairs' ratios, with its interval by the bootstrap (B. Efron, "Bootstrap methods:

@@ -1,4 +1,4 @@
-"""What reproductions of papers run on: graphs that suit the device, where searches begin, and the directory of the files."""
+"""Graphs, sources and the directory of a report: graphs that suit the device, and the vertices where searches begin."""
 
 from __future__ import annotations
 

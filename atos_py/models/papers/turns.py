@@ -1,4 +1,7 @@
-"""Runs in turns: in each turn every run of a family once, in a random order, so that drift of the machine hits all alike."""
+"""Options of a report, facts of a graph, and samples of runs in turns.
+
+In each turn every run of a family runs once, in a random order, so that drift of the machine hits all runs alike.
+"""
 
 from __future__ import annotations
 
