@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..arrays.array import Array, asarray, empty, zeros
-from ..compile.host_kernels import compile_kernel, parallel_map, ranges
-from ..errors import VerificationError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
 from ..operators.vertex_map import vertex_map
@@ -32,10 +30,9 @@ from .bit_notes import BitNotes, count_bits
 from .bit_search import BitSearches
 from .frame import algorithm, verifier
 from .registry import SEED, Option, pick_options, register
+from .serial_sums import check_centrality, sum_over_sources
 
 __all__ = ["ClosenessResult", "closeness", "verify_closeness"]
-
-_TOLERANCE = 1e-9  # by which sums in another order may differ, relative to the largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,15 +233,8 @@ def verify_closeness(
     chosen = choose_sources(sources, n, seed)
     harmonic, scales = check_bool("harmonic", harmonic), check_bool("wf_improved", wf_improved)
 
-    def add_up(piece: tuple[int, int]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        total, reached = np.zeros(n), np.zeros(n, np.int64)
-        compile_kernel(_sums_kernel)(indptr, indices, chosen, *piece, harmonic, total, reached)
-        return total, reached
-
-    total, reached = np.zeros(n), np.zeros(n, np.int64)
-    for part, count in parallel_map(add_up, ranges(len(chosen), max(len(chosen) // 16, 1))):
-        total += part
-        reached += count
+    dtypes = np.float64, np.int64
+    total, reached = sum_over_sources(_sums_kernel, indptr, indices, chosen, harmonic, dtypes=dtypes)
     expected = total
     if not harmonic:
         others = np.full(n, len(chosen))
@@ -252,10 +242,7 @@ def verify_closeness(
         expected = reached / np.maximum(total, 1)
         if scales:
             expected *= reached / np.maximum(others, 1)
-    difference = np.abs(found - expected) / max(expected.max(initial=0.0), 1e-300)
-    if not (difference <= _TOLERANCE).all():
-        v = int(np.argmax(np.where(np.isnan(difference), np.inf, difference)))
-        raise VerificationError(f"the centrality of vertex {v} is {found[v]}, but a serial computation gives {expected[v]}")
+    check_centrality(found, expected)
 
 
 def _describe(result: ClosenessResult) -> dict[str, Any]:

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...arrays.any_array import AnyArray
 from ...arrays.array import asarray, empty, zeros
 from ...compile.atomics import atomic_add
-from ...compile.host_kernels import compile_kernel, parallel_map, ranges
 from ...compile.task import task
-from ...errors import VerificationError
 from ...graph.graph import Graph
 from ...graph.graph_arrays import check_graph
 from ...operators.edge_map import THREAD_MAX_DEGREE
@@ -30,12 +28,11 @@ from ..bfs.entry import SOURCES_OR_COUNT
 from ..frame import algorithm, verifier
 from ..launch_sequence import LaunchSequence
 from ..registry import SEED, pick_options, register
+from ..serial_sums import check_centrality, sum_over_sources
 from .path_counts import count_paths, forget_paths, listed_rows, make_path_counts
 from .workspace import share_of_memory
 
 __all__ = ["BetweennessResult", "betweenness", "verify_betweenness"]
-
-_TOLERANCE = 1e-9  # by which sums in another order may differ, relative to the largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,26 +260,12 @@ def verify_betweenness(
     n = indptr.size - 1
     found = per_vertex("centrality", centrality, n, "f")
     chosen = choose_sources(sources, n, seed)
-
-    def add_up(piece: tuple[int, int]) -> NDArray[np.float64]:
-        sums = np.zeros(n)
-        compile_kernel(_paths_kernel)(indptr, indices, chosen, *piece, sums)
-        return sums
-
-    expected = np.zeros(n)
-    for sums in parallel_map(add_up, ranges(len(chosen), max(len(chosen) // 16, 1))):
-        expected += sums
+    (expected,) = sum_over_sources(_paths_kernel, indptr, indices, chosen)
     other, own = _factors(n, len(chosen), check_bool("normalized", normalized), n > 0 and graph.is_symmetric())
     factor = np.full(n, other)
     factor[chosen] = own
     expected *= factor
-    scale = max(np.nanmax(np.abs(expected), initial=0.0), 1e-300)
-    difference = np.abs(found - expected) / scale
-    difference[np.isnan(found) & np.isnan(expected)] = 0
-    wrong = ~(difference <= _TOLERANCE)
-    if wrong.any():
-        v = int(np.argmax(np.where(np.isnan(difference), np.inf, difference)))
-        raise VerificationError(f"the centrality of vertex {v} is {found[v]}, but a serial computation gives {expected[v]}")
+    check_centrality(found, expected)
 
 
 def _describe(result: BetweennessResult) -> dict[str, Any]:
