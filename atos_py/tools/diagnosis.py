@@ -54,11 +54,11 @@ class Finding:
 
 
 def diagnose() -> list[Finding]:
-    """Look at everything: what is ready first, then section by section."""
+    """Look at everything: what is ready and what is to do first, then section by section."""
     found = [*_check_devices(), *_check_compilers(), *_check_versions(), *_check_core(), *_check_caches()]
     if why_no_gpu() is None or _has_nvidia_hardware():
         found = [replace(finding, for_gpu=False) for finding in found]
-    return [_find_ready(found), *found]
+    return [_find_ready(found), _find_to_do(found), *found]
 
 
 def _find_ready(found: Sequence[Finding]) -> Finding:
@@ -70,6 +70,15 @@ def _find_ready(found: Sequence[Finding]) -> Finding:
     return Finding("", "Ready", ", ".join(names))
 
 
+def _find_to_do(found: Sequence[Finding]) -> Finding:
+    """Return a line without a section that says whether anything is to do, and where the commands are."""
+    broken = [finding for finding in found if finding.mend and not finding.for_gpu]
+    if broken:
+        return Finding("", "To do", "the commands at the end of this list")
+    wanted = any(finding.mend for finding in found)
+    return Finding("", "To do", "nothing for CPU threads; for a GPU, what the end of this list says" if wanted else "nothing")
+
+
 def format_report(findings: Sequence[Finding] | None = None) -> str:
     """Return the diagnosis as text."""
     findings, lines = diagnose() if findings is None else findings, []
@@ -77,7 +86,7 @@ def format_report(findings: Sequence[Finding] | None = None) -> str:
     section = None
     for finding in findings:
         if not finding.section:
-            lines += ["", f"{finding.name}: {finding.value}"]
+            lines.append(f"{finding.name}: {finding.value}")
             continue
         if finding.section != section:
             section = finding.section
@@ -86,7 +95,7 @@ def format_report(findings: Sequence[Finding] | None = None) -> str:
     broken, wanted = (_list_commands([each for each in findings if each.for_gpu == gpu]) for gpu in (False, True))
     lines += ["", "To mend", *broken] if broken else ["", f"Nothing is missing{' for CPU threads' * bool(wanted)}."]
     lines += ["", "There is no GPU here. To use one you would need", *wanted] if wanted else []
-    return "\n".join(lines[1:])
+    return "\n".join(lines).lstrip("\n")
 
 
 def _list_commands(findings: Sequence[Finding]) -> list[str]:

@@ -78,7 +78,12 @@ class TestDiagnosis:
         monkeypatch.setenv("PATH", "")
         assert main([]) == 0
         text = capsys.readouterr().out
-        assert re.match(r"Ready: CPU backend \(\d+ cores?\)\n", text)
+        to_do = (
+            "nothing for CPU threads; for a GPU, what the end of this list says"
+            if there == "nothing"
+            else "the commands at the end of this list"
+        )
+        assert re.match(rf"Ready: CPU backend \(\d+ cores?\)\nTo do: {to_do}\n", text)
         end = text.partition("\nTo mend\n")[2]
         if there == "nothing":
             assert not end
@@ -101,6 +106,11 @@ class TestDiagnosis:
         assert diagnosis._find_ready(found).value.endswith("), cuda:0")
         found.append(diagnosis.Finding("Versions", "cuda-core", "absent", "pip install it"))
         assert "cuda" not in diagnosis._find_ready(found).value
+
+    def test_nothing_is_to_do_if_all_is_there(self):
+        found = [diagnosis.Finding("Versions", "numpy", "2.4")]
+        assert diagnosis._find_to_do(found).value == "nothing"
+        assert diagnosis.format_report([diagnosis._find_to_do(found), *found]).startswith("To do: nothing\n\nVersions\n")
 
     def test_linker_older_than_what_it_links(self, monkeypatch):
         monkeypatch.setattr(diagnosis, "_find_installed_version", {"nvidia-nvjitlink": "13.0.1", "nvidia-nvvm": "13.4.9"}.get)
