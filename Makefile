@@ -103,7 +103,7 @@ dist/%:
 	@rm -rf build/$* && mkdir -p build/$*/atos_py/_lib && tar -xzf build/dist/*.tar.gz -C build/$* --strip-components 1
 	@cp atos_py/_lib/built.json $(wildcard atos_py/_lib/*.fatbin atos_py/_lib/kernels_*.xz) \
 	$(if $(filter $(shell uname -m),$*),$(wildcard atos_py/_lib/tasks_cpu.xz)) build/$*/atos_py/_lib
-	@$(call quietly,wheel-$*,cd build/$* && CXX="$(abspath $(BIN))/python -m ziglang c++ -target $*-linux-gnu.$(GLIBC)" \
+	@$(call quietly,wheel-$*,cd build/$* && CXX="$(abspath $(BIN))/python -m ziglang c++ -s -target $*-linux-gnu.$(GLIBC)" \
 	_PYTHON_HOST_PLATFORM=linux-$* $(abspath $(BIN))/python -m build --no-isolation --wheel --outdir ../dist .)
 	@$(call quietly,auditwheel-$*,PATH="$(abspath $(BIN)):$$PATH" auditwheel repair \
 	--plat manylinux_$(subst .,_,$(GLIBC))_$* --wheel-dir dist build/dist/*$*.whl)
