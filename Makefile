@@ -77,21 +77,18 @@ build: $(VENV)/installed
 
 # What is published: the sdist, and from it a wheel for each of MACHINES, which runs with the C library GLIBC and with later ones:
 # ziglang's clang++ compiles for that, on any machine, and auditwheel proves it. With the package's own tasks compiled in them: by
-# NVVM and nvJitLink of the same CUDA as the core, since those of 13.5 made kernels of PageRank 10 % slower than those of 13.0. They
-# are in an environment of their own, which takes all other packages from $(VENV). With KERNELS=0 without these tasks, for a trial.
+# NVVM and nvJitLink of the same CUDA as the core, since those of 13.5 made kernels of PageRank 10 % slower than those of 13.0. With
+# KERNELS=0 without these tasks, for a trial.
 KERNELS ?= 1
 MACHINES ?= x86_64 aarch64
 GLIBC ?= 2.28
 NVCC_VERSION = import json; print(json.load(open("atos_py/_lib/built.json")).get("nvcc", "").rpartition(".")[0])
-SITE = import sysconfig; print(sysconfig.get_path("purelib"))
 dist: build
-	@rm -rf build/lib build/bdist.* build/dist build/bare build/linkers dist
-	@test $(KERNELS) = 0 || { cuda=$$($(BIN)/python -c '$(NVCC_VERSION)') && python=$(BIN)/python && \
+	@rm -rf build/lib build/bdist.* build/dist build/bare dist
+	@test $(KERNELS) = 0 || { cuda=$$($(BIN)/python -c '$(NVCC_VERSION)') && \
 	if test -n "$$cuda" && $(BIN)/python -c "import cuda.core" 2> /dev/null; then \
-	python=build/linkers/bin/python && $(PYTHON) -m venv build/linkers && \
-	$$python -m pip install -q "nvidia-nvvm==$$cuda.*" "nvidia-nvjitlink==$$cuda.*" && \
-	$(BIN)/python -c '$(SITE)' > "$$($$python -c '$(SITE)')/packages.pth"; fi && \
-	$$python setup.py -q build_kernels; }
+	$(BIN)/python -m pip install -q "nvidia-nvvm==$$cuda.*" "nvidia-nvjitlink==$$cuda.*"; fi && \
+	$(BIN)/python setup.py -q build_kernels; }
 	@$(call quietly,sdist,$(BIN)/python -m build --no-isolation --sdist --outdir build/dist .)
 	@mkdir -p dist && cp build/dist/*.tar.gz dist
 	@set -e; for machine in $(MACHINES); do $(MAKE) --no-print-directory dist/$$machine; done
@@ -106,7 +103,7 @@ dist/%:
 	@$(call quietly,wheel-$*,cd build/$* && CXX="$(abspath $(BIN))/python -m ziglang c++ -s -target $*-linux-gnu.$(GLIBC)" \
 	_PYTHON_HOST_PLATFORM=linux-$* $(abspath $(BIN))/python -m build --no-isolation --wheel --outdir ../dist .)
 	@$(call quietly,auditwheel-$*,PATH="$(abspath $(BIN)):$$PATH" auditwheel repair \
-	--plat manylinux_$(subst .,_,$(GLIBC))_$* --wheel-dir dist build/dist/*$*.whl)
+	--plat auto --wheel-dir dist build/dist/*$*.whl)
 
 # The wheel in an environment of its own, with no compiler in sight; linked for a GPU too, where the core was built for one.
 # With the versions it was built with, for which alone its tasks for CPUs count. The tasks stay out of the wheel if their part is
