@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import networkx as nx
@@ -15,6 +17,31 @@ from ...graph.csr import indptr_dtype
 from ...graph.graph import Graph
 
 __all__ = ["AtosGraph", "convert_from_nx", "convert_to_nx"]
+
+
+def _rows(graph: nx.Graph[Any]) -> list[Mapping[Any, Any]]:
+    """Return the neighbors of each node with the data of the edges."""
+    rows = [row for _, row in graph.adjacency()]
+    if all(isinstance(row, dict) for row in rows):
+        return rows
+    # A filtered view of networkx may not know how many neighbors it shows, or how many parallel edges.
+    several = graph.is_multigraph()
+    return [{node: dict(data) if several else data for node, data in row.items()} for row in rows]
+
+
+def _values(rows: Iterable[Mapping[Any, Any]]) -> Iterator[Any]:
+    return itertools.chain.from_iterable(row.values() for row in rows)
+
+
+def _numbers(neighbors: list[Any], nodes: list[Any], number: dict[Any, int]) -> NDArray[np.uint32]:
+    """Return the number of each neighbor: for nodes that are integers of about as many values by a table, which is faster."""
+    if nodes and set(map(type, nodes)) == {int} and max(nodes) - min(nodes) < 8 * (len(nodes) + len(neighbors)):
+        least = min(nodes)
+        table = np.zeros(max(nodes) - least + 1, np.uint32)
+        table[np.array([node - least for node in nodes])] = np.arange(len(nodes), dtype=np.uint32)
+        with contextlib.suppress(OverflowError):  # of integers beyond int64
+            return table[np.array(neighbors, np.int64) - least]
+    return np.fromiter(map(number.__getitem__, neighbors), np.uint32, len(neighbors))
 
 
 class AtosGraph:
@@ -39,29 +66,28 @@ class AtosGraph:
         self._directed, self._multigraph = graph.is_directed(), graph.is_multigraph()
         self.nodes = list(graph)
         self.number = {node: i for i, node in enumerate(self.nodes)}
-        # Lists, since a filtered view of networkx may not know how many neighbors it shows.
-        if self._multigraph:
-            rows = [[node for node, keys in row.items() for _ in keys] for _, row in graph.adjacency()]
-        else:
-            rows = [list(row) for _, row in graph.adjacency()]
+        rows = _rows(graph)
         degrees = np.fromiter(map(len, rows), np.int64, len(rows))
-        number = self.number
-        indices = np.fromiter((number[node] for row in rows for node in row), np.uint32, int(degrees.sum()))
-        indptr = np.zeros(len(rows) + 1, indptr_dtype(indices.size))
-        np.cumsum(degrees, out=indptr[1:])
-        self.indptr: NDArray[Any] = indptr
+        neighbors = list(itertools.chain.from_iterable(rows))
+        indices = _numbers(neighbors, self.nodes, self.number)
+        if self._multigraph:
+            copies = np.fromiter(map(len, _values(rows)), np.int64, len(neighbors))
+            indices = np.repeat(indices, copies)
+            ends = np.concatenate([[0], np.cumsum(copies)])[np.concatenate([[0], np.cumsum(degrees)])]
+        else:
+            ends = np.concatenate([[0], np.cumsum(degrees)])
+        self.indptr: NDArray[Any] = ends.astype(indptr_dtype(indices.size))
         self.indices: NDArray[np.uint32] = indices
         self._attributes = {name: self._read(graph, name, default) for name, default in (edge_attrs or {}).items()}
         self._graphs: dict[str, Graph] = {}
 
     def _read(self, graph: nx.Graph[Any], name: str, default: Any) -> NDArray[Any] | None:
-        edges = (data for _, row in graph.adjacency() for data in row.values())
-        if self._multigraph:
-            edges = (data for parallel in edges for data in parallel.values())
-        values = [data.get(name, default) for data in edges]
-        if not all(isinstance(value, (int, float, np.integer, np.floating)) for value in values):
+        edges = _values(_rows(graph))
+        values = [data.get(name, default) for data in (_values(edges) if self._multigraph else edges)]
+        kinds = set(map(type, values))
+        if not all(issubclass(kind, (int, float, np.integer, np.floating)) for kind in kinds):
             return None
-        dtype = np.float64 if any(isinstance(value, (float, np.floating)) for value in values) else np.int64
+        dtype = np.float64 if any(issubclass(kind, (float, np.floating)) for kind in kinds) else np.int64
         try:
             return np.array(values, dtype)
         except OverflowError:
