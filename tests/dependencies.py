@@ -28,6 +28,7 @@ def name_of(path: Path) -> str:
 MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 ALGORITHMS = frozenset(module for module in MODULES if module.startswith("atos_py.algorithms."))
 REGISTRY = re.compile(r"\bfind_algorithms\(")  # which imports all algorithms, by their names
+SEVERAL = frozenset(module for module in MODULES if module.startswith("atos_py.several"))  # for algorithms in parts
 COMMAND = re.compile(r"""["' ]-m["', ]+atos_py\b""")
 # Packages whose versions count where they are used; those that compile and link for GPUs all together.
 OTHERS = ("cupy", "jax", "networkx", "scipy", "torch")
@@ -53,6 +54,8 @@ def imports(module: str) -> frozenset[str]:
             found |= {alias.name for alias in node.names}
     if REGISTRY.search(text_of(MODULES[module])) and not module.endswith(".registry"):
         found |= ALGORITHMS
+    if "@algorithm(" in (text := text_of(MODULES[module])) and "in_parts=True)" in text:
+        found |= SEVERAL
     return frozenset(found & MODULES.keys() - {module})
 
 

@@ -14,8 +14,6 @@ from ..compile.program import check_worker
 from ..errors import InvalidArgumentError, LaunchConfigError, UnsupportedTypeError
 from ..graph.csr import CSR
 from ..graph.graph_arrays import check_graph
-from ..graph.host_partition import HostPartition
-from ..graph.partition import Partition
 from ..runtime.launch_options import check_launch_options
 from ..support.splitmix64 import splitmix64
 from ..support.validation import as_host_array, check_int, list_parameters
@@ -24,6 +22,7 @@ __all__ = [
     "check_call",
     "check_cutoff",
     "check_no_each_round",
+    "check_options",
     "check_sources",
     "check_target",
     "choose_sources",
@@ -55,26 +54,24 @@ def first_of(flags: NDArray[np.bool_]) -> int:
     return int(np.argmax(flags)) if flags.any() else -1
 
 
-def check_call(
-    algorithm: Callable[..., Any],
-    graph: Any,
-    options: Mapping[str, Any],
-    rounds: bool = False,
-    over_devices: bool = False,
-) -> None:
-    """Raise, before anything is done, unless an algorithm is given a graph, and options that there are, with a worker or None.
+def check_call(algorithm: Callable[..., Any], graph: Any, options: Mapping[str, Any], rounds: bool = False) -> None:
+    """Raise, before anything is done, unless an algorithm is given a graph, and options that there are (`check_options`)."""
+    check_graph(graph)
+    check_options(algorithm, options, rounds)
+
+
+def check_options(algorithm: Callable[..., Any], options: Mapping[str, Any], rounds: bool = False) -> None:
+    """Raise unless an algorithm is given options that there are, with a worker or None.
 
     An option is the algorithm's own or one of its launches. With `rounds`, these must not take away the rounds in which it
-    proceeds, or the function between them. If it runs `over_devices`, the graph may be the parts of one.
+    proceeds, or the function between them.
     """
-    if not (over_devices and isinstance(graph, (Partition, HostPartition))):
-        check_graph(graph)
     name = algorithm.__name__
     if options:
         check_launch_options(name, options, list_parameters(algorithm))
         if options.get("worker") is not None:
             check_worker(options["worker"])
-    if rounds and not isinstance(graph, HostPartition):  # hosts have rounds of their own between launches
+    if rounds:
         if not options.get("barrier", True):
             raise LaunchConfigError(f"{name} proceeds in rounds, which take barriers (got barrier=False); leave it out")
         check_no_each_round(name, options)

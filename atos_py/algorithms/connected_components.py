@@ -22,8 +22,6 @@ from ..runtime.launch_options import LaunchOptions, Unpack
 from ..runtime.stats import LaunchStats
 from ..support.shown import ShownFields
 from .arguments import ends_of, per_vertex, rows_on_host
-from .components_over_devices import components_over
-from .components_over_hosts import components_over_hosts
 from .frame import algorithm, verifier
 from .kept_launches import take_queue
 from .launch_sequence import LaunchSequence
@@ -62,7 +60,7 @@ class ComponentsResult(ShownFields):
     stats: LaunchStats
 
 
-@algorithm(rounds=True, over_devices=True)
+@algorithm(rounds=True, in_parts=True)
 def connected_components(
     graph: Graph | Partition | HostPartition, *, worker: str | None = None, **launch_options: Unpack[LaunchOptions]
 ) -> ComponentsResult:
@@ -88,10 +86,7 @@ def connected_components(
     >>> print(result.num_components, result.label[:3])
     1053 [0 0 0]
     """
-    if isinstance(graph, HostPartition):
-        return ComponentsResult(*components_over_hosts(graph, worker, launch_options))  # type: ignore[arg-type]
-    if isinstance(graph, Partition):
-        return ComponentsResult(*components_over(graph, worker, launch_options))  # type: ignore[arg-type]
+    assert isinstance(graph, Graph)  # graphs in parts have gone to forms of their own
     n, device = graph.num_vertices, graph.device
     label = new_array((n,), np.dtype(np.uint32), device, cleared=False)
     queue = take_queue(graph, lambda: row_queue(n, device), launch_options, "connected_components", worker)

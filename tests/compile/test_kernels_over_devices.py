@@ -7,12 +7,8 @@ import pytest
 from kernel_limits import check_registers, linked
 
 import atos_py as atos
-from atos_py.algorithms.bfs import direction_over_devices as levels
-from atos_py.algorithms.bfs import parents_over_devices as parents
-from atos_py.algorithms.bfs import pushed_levels_over_devices as pushed
 from atos_py.algorithms.bfs.growing_ranges import plan_growing_ranges
 from atos_py.algorithms.pagerank import chebyshev_pull
-from atos_py.algorithms.pagerank import over_devices as pagerank
 from atos_py.algorithms.sssp.tasks import relax
 from atos_py.arrays.array import asarray
 from atos_py.arrays.private import PrivateArray
@@ -22,6 +18,10 @@ from atos_py.compile.kinds import Tasks
 from atos_py.compile.spec import ProgramSpec
 from atos_py.operators.device_ranges import plan_device_ranges
 from atos_py.operators.long_rows import make_long_rows
+from atos_py.several.bfs import direction_over_devices as levels
+from atos_py.several.bfs import parents_over_devices as parents
+from atos_py.several.bfs import pushed_levels_over_devices as pushed
+from atos_py.several.pagerank import over_devices as pagerank
 
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")

@@ -10,7 +10,7 @@ import pytest
 from fake_arrays import FakeArray
 
 import atos_py as atos
-from atos_py.algorithms.bfs import direction, direction_over_devices
+from atos_py.algorithms.bfs import direction
 from atos_py.algorithms.coloring import assign, check
 from atos_py.algorithms.coloring.ranges import assign_range
 from atos_py.algorithms.coloring.tasks import ColoringParams
@@ -23,6 +23,7 @@ from atos_py.models.acc import programs
 from atos_py.models.acc.dense import make_dense_task
 from atos_py.models.acc.tasks import make_tasks
 from atos_py.models.dynamic import row_deletion
+from atos_py.several.bfs import direction_over_devices
 from atos_py.support import memory_cache
 
 INDPTR, INDICES = (FakeArray(np.zeros(2, dtype), True) for dtype in ("i4", "u4"))

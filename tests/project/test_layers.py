@@ -15,7 +15,7 @@ import atos_py as atos
 ROOT = Path(atos.__file__).parent
 ORDER = [
     "errors", "support", "core", "arrays", "compile", "runtime",
-    "operators", "graph", "distributed", "algorithms", "tools", "models", "cli",
+    "operators", "graph", "distributed", "algorithms", "several", "tools", "models", "cli",
 ]  # fmt: skip
 
 
@@ -68,6 +68,37 @@ def test_models_are_imported_by_nothing_but_the_command_line():
     """So they are loaded when they are first used, and what is below is read without them."""
     users = {module.split(".")[1] for module, target in EDGES if target.split(".")[1:2] == ["models"]}
     assert users == {"models", "cli"}
+
+
+def test_only_the_door_loads_the_room_for_several():
+    """No module imports `several`, and one loads it by its name, so that programs for one device do not load it."""
+    assert {module.split(".")[1] for module, target in EDGES if target.split(".")[1:2] == ["several"]} == {"several"}
+    doors = [module for module, path in MODULES.items() if 'import_module("atos_py.several' in path.read_text()]
+    assert doors == ["atos_py.algorithms.forms"]
+
+
+def places_that_ask(module: str) -> int:
+    """Return in how many places a module asks for a partition: by a type of what lies in parts, or by comparison with None."""
+    places = 0
+    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
+            places += bool(IN_PARTS.search(ast.unparse(node.args[1])))
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot):
+            places += bool(ASKED.search(ast.unparse(node)))
+    return places
+
+
+IN_PARTS = re.compile(
+    r"\b(Partition|HostPartition|PartitionedArray|HostArray|MirroredArray|PrivateArray|HostPlaces|Ownership)\b"
+)
+ASKED = re.compile(r"\b_?(partition|ownership|places|owner) is (not )?None$")
+
+
+def test_few_places_outside_the_room_for_several_ask_for_a_partition():
+    """Where the number falls, lower it here: the aim is none."""
+    found = {module: count for module in MODULES if ".several" not in module and (count := places_that_ask(module))}
+    assert [module for module in found if module.startswith("atos_py.algorithms")] == ["atos_py.algorithms.launch_sequence"]
+    assert sum(found.values()) == 54, found
 
 
 def test_operators_have_more_than_one_client():

@@ -7,8 +7,7 @@ between levels is needed. With `barrier=True` the same task visits level after l
 
 Where most vertices are a few edges away, most of the work is looking at edges to what is reached already. There the search goes
 level by level. It may switch direction, so that vertices which are not reached look for one that is (`direction`). Otherwise a
-bit for each vertex, in place of its depth, says that it is reached (`pushed_levels`). Modules of the same with `_over_devices`
-are for several of them.
+bit for each vertex, in place of its depth, says that it is reached (`pushed_levels`).
 
 Parents are found afterwards, by one pass over the edges: whichever edge leads from a finished depth to the next one names a
 parent. During the search a depth and its parent would have to change together, in one word of 64 bits; that would double

@@ -28,10 +28,7 @@ from ..arguments import check_cutoff, check_no_each_round, check_sources, check_
 from ..frame import algorithm
 from ..kept_launches import take_queue
 from ..launch_sequence import LaunchSequence
-from ..over_hosts import refuse_over_hosts
 from .direction import LEVEL_TASKS, search_by_level
-from .over_devices import bfs_over
-from .over_hosts import bfs_over_hosts
 from .pushed_levels import search_by_pushed_levels
 from .tasks import UNREACHED, assign_parents, pays_to_follow, visit, visit_along, visit_within
 
@@ -95,7 +92,7 @@ class BFSResult(ShownFields):
         return int(depth.max(where=depth != UNREACHED, initial=0)) + 1
 
 
-@algorithm(over_devices=True)
+@algorithm(in_parts=True)
 def bfs(
     graph: Graph | Partition | HostPartition,
     source: ArrayLike,
@@ -167,20 +164,7 @@ def bfs(
            [1, 2, 3],
            [2, 3, 4]], dtype=uint32)
     """
-    if isinstance(graph, HostPartition):
-        given = {"direction": direction not in (None, "push"), "parents": parents is not False, "target": target is not None}
-        refuse_over_hosts("bfs", {**given, "cutoff": cutoff is not None, "capacity": capacity is not None})
-        return BFSResult(*bfs_over_hosts(graph, source, worker, launch_options))  # type: ignore[arg-type]
-    if isinstance(graph, Partition):
-        parents = check_bool("parents", parents)
-        rows = Graph._make((graph.indptr, graph.indices, None))
-        chosen = worker is not None or not SCHEDULE.isdisjoint(launch_options)
-        way, by_level = choose_direction(rows, direction, chosen), pushes_by_level(rows, chosen, launch_options)
-        follows = direction is None and not chosen and pays_to_follow(rows)
-        if way == "auto" or parents:
-            check_no_each_round("bfs", launch_options)
-        ways = way, by_level, follows
-        return BFSResult(*bfs_over(graph, source, ways, target, cutoff, parents, capacity, worker, launch_options))  # type: ignore[arg-type]
+    assert isinstance(graph, Graph)  # graphs in parts have gone to forms of their own
     n, device = graph.num_vertices, graph.device
     limit = int(UNREACHED) if cutoff is None else largest_whole(check_cutoff(cutoff), int(UNREACHED))
     if target is not None:

@@ -31,15 +31,11 @@ from ..arguments import check_no_each_round
 from ..frame import algorithm
 from ..kept_launches import take_queue
 from ..launch_sequence import LaunchSequence
-from ..over_devices import refuse_over
-from ..over_hosts import refuse_over_hosts
 from . import chebyshev_pull
 from .chebyshev_pull import chebyshev_round, find_dangling
-from .over_devices import pagerank_over
-from .over_hosts import pagerank_over_hosts
 from .residual_push import ResidualPush, push_marked, set_ranks, sweep
 
-__all__ = ["METHODS", "PageRankResult", "check_damping", "pagerank", "teleport_distribution"]
+__all__ = ["METHODS", "PageRankResult", "check_damping", "check_numbers", "pagerank", "teleport_distribution"]
 
 METHODS = ("sweep", "gather", "push")
 
@@ -69,7 +65,7 @@ class PageRankResult(ShownFields):
     error_bound: float
 
 
-@algorithm(over_devices=True)
+@algorithm(in_parts=True)
 def pagerank(
     graph: Graph | Partition | HostPartition,
     damping: float = 0.85,
@@ -158,30 +154,9 @@ def pagerank(
     >>> atos.pagerank(ring).rank.to_numpy().round(3)
     array([0.25, 0.25, 0.25, 0.25], dtype=float32)
     """
-    damping, tolerance = check_damping(damping), check_float("tolerance", tolerance)
-    if find is not None and (not isinstance(find, str) or find not in METHODS):
-        raise InvalidArgumentError(f"find must be one of {', '.join(METHODS)} (got {find!r:.80})")
-    weighted = check_bool("weighted", weighted) and graph.weights is not None
-    if weighted and find == "gather":
-        raise InvalidArgumentError("find='gather' does not look at weights; leave it out, or weighted=True")
-    kind = as_dtype(dtype)
-    if kind not in (np.float32, np.float64):
-        raise UnsupportedTypeError(f"ranks are float32 or float64 (got {kind})")
-    rounding = (1 + damping) / (1 - damping) * (2.0**-24 if kind == np.float32 else 2.0**-53 * 1e3)
-    if dangling is not None:
-        rounding *= 2  # once more, of the sum of two rankings
-    if not rounding < tolerance < math.inf:
-        raise InvalidArgumentError(f"tolerance must be more than {rounding:.1e}, the rounding of {kind} (got {tolerance})")
-    if isinstance(graph, (Partition, HostPartition)):
-        given = {"personalization": personalization, "dangling": dangling, "start": start, "capacity": capacity}
-        others = {"weighted": weighted, "find": find not in (None, "gather")}
-        refused = {name: value is not None for name, value in given.items()} | others
-        if isinstance(graph, HostPartition):
-            refuse_over_hosts("pagerank", refused)
-            found = pagerank_over_hosts(graph, damping, tolerance - rounding, kind, worker, launch_options, rounding)
-            return PageRankResult(*found)  # type: ignore[arg-type]
-        refuse_over("pagerank", {**refused, "barrier=False": not launch_options.get("barrier", True)})
-        return PageRankResult(*pagerank_over(graph, damping, tolerance - rounding, kind, worker, launch_options, rounding))  # type: ignore[arg-type]
+    numbers = check_numbers(graph, damping, tolerance, dtype, weighted, dangling, find)
+    damping, tolerance, weighted, kind, rounding = numbers
+    assert isinstance(graph, Graph)  # graphs in parts have gone to forms of their own
     n = graph.num_vertices
     jumps = teleport_distribution("personalization", personalization, n)
     sinks = None if dangling is None else teleport_distribution("dangling", dangling, n)
@@ -207,6 +182,37 @@ def pagerank(
     stats = launches.total(task=find or "pagerank", like=search[-1] if search else None)
     launches.finish()
     return PageRankResult(rank, stats, bound + rounding)  # type: ignore[arg-type]
+
+
+class Numbers(NamedTuple):
+    """Numbers of a call that were checked: `rounding` adds to the error, and is less than the `tolerance`."""
+
+    damping: float
+    tolerance: float
+    weighted: bool
+    kind: np.dtype[Any]
+    rounding: float
+
+
+def check_numbers(
+    graph: Any, damping: float, tolerance: float, dtype: DTypeLike, weighted: bool, dangling: Any, find: str | None
+) -> Numbers:
+    """Return the numbers of a call, which fit each other and the method, or raise."""
+    damping, tolerance = check_damping(damping), check_float("tolerance", tolerance)
+    if find is not None and (not isinstance(find, str) or find not in METHODS):
+        raise InvalidArgumentError(f"find must be one of {', '.join(METHODS)} (got {find!r:.80})")
+    weighted = check_bool("weighted", weighted) and graph.weights is not None
+    if weighted and find == "gather":
+        raise InvalidArgumentError("find='gather' does not look at weights; leave it out, or weighted=True")
+    kind = as_dtype(dtype)
+    if kind not in (np.float32, np.float64):
+        raise UnsupportedTypeError(f"ranks are float32 or float64 (got {kind})")
+    rounding = (1 + damping) / (1 - damping) * (2.0**-24 if kind == np.float32 else 2.0**-53 * 1e3)
+    if dangling is not None:
+        rounding *= 2  # once more, of the sum of two rankings
+    if not rounding < tolerance < math.inf:
+        raise InvalidArgumentError(f"tolerance must be more than {rounding:.1e}, the rounding of {kind} (got {tolerance})")
+    return Numbers(damping, tolerance, weighted, kind, rounding)
 
 
 def _load_start(start: Any, graph: Graph) -> Array:

@@ -29,11 +29,7 @@ from ..bfs.tasks import UNREACHED, pays_to_follow
 from ..frame import algorithm
 from ..kept_launches import take_queue
 from ..launch_sequence import LaunchSequence
-from ..over_devices import refuse_over
-from ..over_hosts import refuse_over_hosts
 from .distances import BUCKETS, distance_dtype, pays_to_order, suit_capacity, suit_delta, unreached_of
-from .over_devices import sssp_over
-from .over_hosts import sssp_over_hosts
 from .search import find_distances
 from .tasks import assign_along_hops, assign_predecessors, count_orphans, find_hops
 
@@ -90,7 +86,7 @@ class SSSPResult(ShownFields):
         return int(np.count_nonzero(self.reached()))
 
 
-@algorithm(over_devices=True)
+@algorithm(in_parts=True)
 def sssp(
     graph: Graph | Partition | HostPartition,
     source: ArrayLike,
@@ -158,17 +154,7 @@ def sssp(
     >>> print(atos.sssp(graph, 0).distance[:])
     [0.   0.5  0.75]
     """
-    if isinstance(graph, HostPartition):
-        wanted = {"predecessors": predecessors is not False, "delta": delta != "auto", "target": target is not None}
-        refuse_over_hosts("sssp", {**wanted, "cutoff": cutoff is not None})
-        found_by_rounds, stats = sssp_over_hosts(graph, source, worker, launch_options)
-        return SSSPResult(found_by_rounds, None, stats)  # type: ignore[arg-type]
-    if isinstance(graph, Partition):
-        refuse_over("sssp", {"predecessors": predecessors is not False})
-        _, width = check_buckets(BUCKETS, delta)
-        chosen = worker is not None or not SCHEDULE.isdisjoint(launch_options)
-        found, stats = sssp_over(graph, source, target, cutoff, width, chosen, worker, launch_options)
-        return SSSPResult(found, None, stats)  # type: ignore[arg-type]
+    assert isinstance(graph, Graph)  # graphs in parts have gone to forms of their own
     n = graph.num_vertices
     end, limit = check_target(target, n), check_cutoff(cutoff)
     _, width = check_buckets(BUCKETS, delta)

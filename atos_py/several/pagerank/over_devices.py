@@ -11,6 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...algorithms.pagerank.chebyshev_pull import (
+    AT,
+    Iteration,
+    IterationState,
+    choose_step,
+    contribution,
+    extrapolate,
+    find_dangling,
+    first_state,
+    no_contribution,
+    run_to_end,
+    scale_by_degree,
+    sides_of_round,
+)
 from ...arrays.array import Array, asarray
 from ...arrays.mirrored import MirroredArray
 from ...arrays.ownership import Ownership
@@ -32,20 +46,6 @@ from ...operators.vertex_map import vertex_map
 from ...runtime.launch_options import LaunchOptions
 from ...runtime.stats import LaunchStats
 from ..over_devices import by_owner, first_of_ranges, launches_over
-from .chebyshev_pull import (
-    AT,
-    Iteration,
-    IterationState,
-    choose_step,
-    contribution,
-    extrapolate,
-    find_dangling,
-    first_state,
-    no_contribution,
-    run_to_end,
-    scale_by_degree,
-    sides_of_round,
-)
 
 __all__ = ["chebyshev_over", "pagerank_over"]
 

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...algorithms.arguments import check_cutoff, check_sources, check_target, largest_whole
+from ...algorithms.bfs.tasks import UNREACHED, visit_along, visit_within
 from ...arrays.partitioned import PartitionedArray
 from ...graph.partition import Partition
 from ...runtime.stats import LaunchStats
-from ..arguments import check_cutoff, check_sources, check_target, largest_whole
 from ..over_devices import launches_over, number_of, zero_at
 from .direction_over_devices import LEVEL_TASKS, search_over_devices
 from .parents_over_devices import find_parents_over
 from .pushed_levels_over_devices import search_by_pushed_levels_over
-from .tasks import UNREACHED, visit_along, visit_within
 
 __all__ = ["bfs_over"]
 

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...algorithms.bfs.tasks import UNREACHED
+from ...algorithms.launch_sequence import LaunchSequence
 from ...arrays.filled import full
 from ...arrays.partitioned import PartitionedArray
 from ...arrays.private import PrivateArray
@@ -24,8 +26,6 @@ from ...operators.edge_map import THREAD_MAX_DEGREE
 from ...operators.range_takers import ask_for_range
 from ...operators.row_map import row_map
 from ...runtime.launch_options import LaunchOptions
-from ..launch_sequence import LaunchSequence
-from .tasks import UNREACHED
 
 __all__ = ["find_parents_over"]
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...algorithms.sssp.distances import dtype_of_lengths, unreached_of
 from ...compile.task import task
 from ...errors import InvalidArgumentError
 from ...graph.host_partition import HostPartition
 from ..bfs.over_hosts import lower_depth
 from ..over_hosts import Found, edges_with_value, search_over_hosts
-from .distances import dtype_of_lengths, unreached_of
 
 __all__ = ["sssp_over_hosts"]
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..algorithms.bfs.tasks import UNREACHED
 from ..arrays.array import Array
 from ..arrays.partitioned import PartitionedArray
 from ..arrays.private import PrivateArray, arrays_together
@@ -28,7 +29,6 @@ from ..operators.row_map import row_map
 from ..operators.union_find import find_root, root_of, unite
 from ..runtime.launch_options import LaunchOptions
 from ..runtime.stats import LaunchStats
-from .bfs.tasks import UNREACHED
 from .over_devices import launches_over
 
 __all__ = ["components_over"]

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..algorithms.arguments import check_sources
+from ..algorithms.launch_sequence import LaunchSequence
 from ..arrays.filled import full
 from ..arrays.over_hosts import HostArray
 from ..compile.task import Task
@@ -14,8 +16,6 @@ from ..errors import InvalidArgumentError
 from ..graph.host_partition import HostPartition
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
-from .arguments import check_sources
-from .launch_sequence import LaunchSequence
 from .over_devices import refuse_over
 
 __all__ = ["Found", "check_undirected", "edges_with_value", "lower_along_edges", "refuse_over_hosts", "search_over_hosts"]

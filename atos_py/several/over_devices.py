@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..algorithms.launch_sequence import LaunchSequence
 from ..arrays.filled import full
 from ..arrays.partitioned import PartitionedArray
 from ..compile.task import Task
@@ -17,7 +18,6 @@ from ..graph.partition import Partition
 from ..operators.ranges import VERTICES_PER_ITEM
 from ..operators.vertex_map import named
 from ..runtime.queue import Queue
-from .launch_sequence import LaunchSequence
 
 __all__ = ["by_owner", "first_of_ranges", "launches_over", "number_of", "refuse_over", "zero_at"]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...algorithms.launch_sequence import LaunchSequence
 from ...arrays.array import zeros
 from ...arrays.filled import full
 from ...arrays.over_hosts import HostArray
@@ -16,7 +17,6 @@ from ...operators.edge_map import THREAD_MAX_DEGREE, gather
 from ...operators.ranges import VERTICES_PER_MIXED_RANGE, range_items
 from ...runtime.queue import Queue
 from ...runtime.stats import LaunchStats
-from ..launch_sequence import LaunchSequence
 from ..over_hosts import check_undirected
 
 __all__ = ["pagerank_over_hosts"]

@@ -6,10 +6,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from ...algorithms.bfs.tasks import UNREACHED
 from ...compile.task import task
 from ...graph.host_partition import HostPartition
 from ..over_hosts import Found, edges_with_value, search_over_hosts
-from .tasks import UNREACHED
 
 __all__ = ["bfs_over_hosts", "lower_depth"]
 

@@ -24,6 +24,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...algorithms.bfs.direction import ALPHA, MAX_PUSHED_LEVELS
+from ...algorithms.bfs.pushed_levels import is_first_try
+from ...algorithms.bfs.tasks import UNREACHED
+from ...algorithms.launch_sequence import LaunchSequence
 from ...arrays.array import Array
 from ...arrays.mirrored import MirroredArray
 from ...arrays.partitioned import PartitionedArray
@@ -38,10 +42,6 @@ from ...operators.device_ranges import DeviceRanges, plan_device_ranges, reset_r
 from ...operators.range_takers import ask_for_range
 from ...operators.row_pull import SEARCHED_ALONE, row_search
 from ...runtime.launch_options import LaunchOptions
-from ..launch_sequence import LaunchSequence
-from .direction import ALPHA, MAX_PUSHED_LEVELS
-from .pushed_levels import is_first_try
-from .tasks import UNREACHED
 
 __all__ = ["LEVEL_TASKS", "Search", "expand", "open_level", "search_over_devices", "take_ranges"]
 

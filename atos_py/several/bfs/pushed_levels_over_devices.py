@@ -20,6 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...algorithms.bfs.growing_ranges import GrowingRanges, begin_of, plan_growing_ranges
+from ...algorithms.bfs.pushed_levels import MOST_LEVELS
+from ...algorithms.bfs.spread_edges import scan, spread_edges
+from ...algorithms.bfs.tasks import visit_within
+from ...algorithms.launch_sequence import LaunchSequence
 from ...arrays.array import Array
 from ...arrays.partitioned import PartitionedArray
 from ...arrays.private import PrivateArray, arrays_together
@@ -32,11 +37,6 @@ from ...operators.device_ranges import DeviceRanges, plan_device_ranges, reset_r
 from ...operators.range_takers import ask_for_range
 from ...runtime.experiment import Experiment
 from ...runtime.launch_options import LaunchOptions
-from ..launch_sequence import LaunchSequence
-from .growing_ranges import GrowingRanges, begin_of, plan_growing_ranges
-from .pushed_levels import MOST_LEVELS
-from .spread_edges import scan, spread_edges
-from .tasks import visit_within
 
 __all__ = ["PushedSearch", "push_level", "search_by_pushed_levels_over"]
 

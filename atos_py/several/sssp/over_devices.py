@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...algorithms.arguments import check_cutoff, check_sources, check_target
+from ...algorithms.bfs.tasks import pays_to_follow
+from ...algorithms.launch_sequence import LaunchSequence
+from ...algorithms.sssp.distances import BUCKETS, distance_dtype, pays_to_order, suit_delta, unreached_of
+from ...algorithms.sssp.tasks import widen_distances
+from ...algorithms.sssp.try_32bit_first import sources_with_distance, task_for, try_32bit_first
 from ...arrays.partitioned import PartitionedArray
 from ...arrays.shared import common_zeros
 from ...graph.graph import Graph
 from ...graph.partition import Partition
 from ...runtime.stats import LaunchStats
-from ..arguments import check_cutoff, check_sources, check_target
-from ..bfs.tasks import pays_to_follow
-from ..launch_sequence import LaunchSequence
 from ..over_devices import by_owner, first_of_ranges, launches_over, number_of, zero_at
-from .distances import BUCKETS, distance_dtype, pays_to_order, suit_delta, unreached_of
-from .tasks import widen_distances
-from .try_32bit_first import sources_with_distance, task_for, try_32bit_first
 
 __all__ = ["sssp_over"]
 
