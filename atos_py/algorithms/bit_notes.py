@@ -18,6 +18,7 @@ __all__ = [
     "add_up",
     "count_bits",
     "forget_reached",
+    "note_bound",
     "note_by_source",
     "note_each",
     "note_farthest",
@@ -39,6 +40,8 @@ class BitNotes(NamedTuple):
     farthest: Array | None = None  # for each part of the graph and each bit, the last level at which a place there got it
     reached: Array | None = None  # for each part of the graph the bits that were new at this level, and those of the other one
     part: Array | None = None  # of each vertex; without it there is one
+    bound: Array | None = None  # the least sum of a level at which a bit reached a place, and what `within` has for the bit
+    within: Array | None = None  # of each part of the graph and each bit, an upper bound of distances
 
 
 def count_bits(word):  # type: ignore[no-untyped-def]
@@ -104,6 +107,18 @@ def note_farthest(place, fresh, level, s, farthest):  # type: ignore[no-untyped-
                 below = first - np.uint64(1)
                 farthest[at * WORD + count_bits(~first & below)] = level
                 first &= below
+
+
+def note_bound(place, fresh, level, s, bound):  # type: ignore[no-untyped-def]
+    """Lower the bound of a place to the level and the least distance that holds for one of the bits."""
+    if bound is not None:
+        notes, least = s.notes, np.int64(bound[place]) - level
+        at = ((part_of(place >> s.log_words, notes.part) << s.log_words) + (place & s.last_word)) * WORD
+        while fresh != 0:
+            below = fresh - np.uint64(1)
+            least = min(least, np.int64(notes.within[at + count_bits(~fresh & below)]))
+            fresh &= below
+        bound[place] = least + level
 
 
 def forget_reached(worker, level, reached):  # type: ignore[no-untyped-def]

@@ -40,7 +40,17 @@ from ..runtime.launch_options import LaunchOptions
 from ..runtime.queue import Queue
 from ..runtime.stats import LaunchStats
 from .arguments import check_no_each_round
-from .bit_notes import WORD, BitNotes, add_up, forget_reached, note_by_source, note_each, note_farthest, note_last
+from .bit_notes import (
+    WORD,
+    BitNotes,
+    add_up,
+    forget_reached,
+    note_bound,
+    note_by_source,
+    note_each,
+    note_farthest,
+    note_last,
+)
 from .kept_launches import KeptQueue, take_queue
 from .launch_sequence import LaunchSequence
 
@@ -101,6 +111,7 @@ def settle(place, level, s):  # type: ignore[no-untyped-def]
         add_up(place, fresh, level, s.notes.sums, s.notes.inverse)
         note_last(place, level, s.notes.last)
         note_farthest(place, fresh, level, s, s.notes.farthest)
+        note_bound(place, fresh, level, s, s.notes.bound)
     return fresh
 
 
