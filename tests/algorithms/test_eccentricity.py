@@ -59,6 +59,22 @@ def test_random_graphs(graph: atos.Graph) -> None:
     check(graph)
 
 
+@pytest.mark.parametrize("hubs", [0, 1, 32, 64])
+def test_hubs_in_every_step(hubs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds from hubs count where few vertices are settled; here they always do, on graphs of one part and of several."""
+    monkeypatch.setattr(bounds, "HUBS", hubs)
+    monkeypatch.setattr(bounds, "SLOW", 0)
+    monkeypatch.setattr(bounds, "FRINGE_SEARCHES", 0)
+    noted, note = [], bounds.Bounds.note_bound
+    monkeypatch.setattr(bounds.Bounds, "note_bound", lambda self, *args: noted.append(note(self, *args)))
+    random = np.random.default_rng(3)
+    for n, m in ((700, 720), (500, 900)):
+        check(atos.Graph.from_edges(*random.integers(0, n, (2, m)), num_vertices=n, symmetrize=True, device="cpu"))
+        ends = np.hstack([random.integers(0, n, (2, m)), [np.arange(n), np.roll(np.arange(n), 1)]])
+        check(atos.Graph.from_edges(*ends, num_vertices=n, device="cpu"))  # directed, and all reach each other
+    assert len(noted) >= 4
+
+
 @pytest.mark.parametrize("fringe_searches", [0, 1, 16])
 def test_large_fringes(fringe_searches: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A star of paths, whose fringe takes several searches, or is larger than a step completes."""
