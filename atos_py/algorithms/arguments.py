@@ -19,7 +19,6 @@ from ..support.splitmix64 import splitmix64
 from ..support.validation import as_host_array, check_int, list_parameters
 
 __all__ = [
-    "check_call",
     "check_cutoff",
     "check_no_each_round",
     "check_options",
@@ -52,12 +51,6 @@ def ends_of(indptr: NDArray[Any], indices: NDArray[Any], edge: int) -> tuple[int
 def first_of(flags: NDArray[np.bool_]) -> int:
     """Return the first vertex that is flagged, or -1: the one that a verifier names."""
     return int(np.argmax(flags)) if flags.any() else -1
-
-
-def check_call(algorithm: Callable[..., Any], graph: Any, options: Mapping[str, Any], rounds: bool = False) -> None:
-    """Raise, before anything is done, unless an algorithm is given a graph, and options that there are (`check_options`)."""
-    check_graph(graph)
-    check_options(algorithm, options, rounds)
 
 
 def check_options(algorithm: Callable[..., Any], options: Mapping[str, Any], rounds: bool = False) -> None:

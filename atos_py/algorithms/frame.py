@@ -10,8 +10,9 @@ from typing import Any, TypeVar, cast
 from ..arrays.array import Array
 from ..arrays.array_library import as_library
 from ..graph.graph import Graph
+from ..graph.graph_arrays import check_graph
 from ..support.host_memory import host_memory_for
-from .arguments import check_call
+from .arguments import check_options
 from .docstrings import document_algorithm, document_verifier
 from .forms import find_form
 
@@ -43,7 +44,8 @@ def algorithm(*, rounds: bool = False, in_parts: bool = False) -> Callable[[_F],
         def call(graph: Any, *args: Any, **options: Any) -> Any:
             if in_parts and not isinstance(graph, Graph) and (form := find_form(function.__name__, graph)):
                 return form(graph, *args, **options)
-            check_call(function, graph, options, rounds)
+            check_graph(graph)
+            check_options(function, options, rounds)
             if isinstance(graph, Graph) and graph._edge_arrays:
                 graph = graph._bare()  # which graphs that the algorithm makes of this one need not carry
             result = function(graph, *args, **options)
