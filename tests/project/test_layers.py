@@ -95,7 +95,7 @@ ASKED = re.compile(r"\b_?(partition|ownership|places|owner) is (not )?None$")
 
 
 def test_few_places_outside_the_room_for_several_ask_for_a_partition():
-    """Where the number falls, lower it here: the aim is none."""
+    """Code outside `several` asks in 54 places whether something lies in parts; who removes one lowers the number, to none."""
     found = {module: count for module in MODULES if ".several" not in module and (count := places_that_ask(module))}
     assert [module for module in found if module.startswith("atos_py.algorithms")] == ["atos_py.algorithms.launch_sequence"]
     assert sum(found.values()) == 54, found
