@@ -113,35 +113,26 @@ class Clock:
 
 def watch(clock: Clock, *, cuda: bool) -> None:
     """Have the clock see the package's own parts, Numba's passes, LLVM, NVVM and the linker."""
-    from numba.core import base, codegen, typing
-    from numba.core import event as numba_event
+    from numba.core import base, codegen, event, typing
 
     from atos_py.compile import linker as link
     from atos_py.compile import program
 
-    events = [(numba_event, "numba")]
-    contexts: list[Any] = [base.BaseContext, typing.BaseContext]
     if cuda:
-        from numba.cuda.core import base as cuda_base
-        from numba.cuda.core import event as cuda_event
-        from numba.cuda.cudadrv import nvvm
-        from numba.cuda.typing import context as cuda_typing
+        from atos_py.compile.codegen import target_cuda
 
-        contexts += [cuda_base.BaseContext, cuda_typing.BaseContext]
-        events.append((cuda_event, "numba-cuda"))
-        clock.timed(nvvm, "compile_ir", "LLVM")
-    for context in contexts:
+        clock.timed(target_cuda, "compile_modules", "LLVM")
+    for context in (base.BaseContext, typing.BaseContext):
         clock.timed(context, "refresh", "start")  # registers what there is, most of it the first time
-    for module, kind in events:
 
-        class Passes(module.Listener):  # type: ignore[name-defined,misc]
-            def on_start(self, event: Any) -> None:
-                clock.begin(_PASSES.get(event.data["name"].partition(" ")[0], "Numba"))
+    class Passes(event.Listener):  # type: ignore[misc]
+        def on_start(self, event: Any) -> None:
+            clock.begin(_PASSES.get(event.data["name"].partition(" ")[0], "Numba"))
 
-            def on_end(self, event: Any) -> None:
-                clock.end()
+        def on_end(self, event: Any) -> None:
+            clock.end()
 
-        module.register(f"{kind}:run_pass", Passes())
+    event.register("numba:run_pass", Passes())
     clock.timed(codegen.CPUCodeLibrary, "finalize", "LLVM")
     linked, best = link._link, link._link_best
     limit_of: dict[bytes, int | None] = {}

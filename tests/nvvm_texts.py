@@ -14,19 +14,18 @@ from atos_py.compile.spec import ProgramSpec
 
 
 def nvvm_text(function: Any, *arrays: np.ndarray) -> str:
-    """Return the text of a task for arrays like these; skip the test where numba-cuda is not installed."""
-    pytest.importorskip("numba.cuda")
+    """Return the text of a task for arrays like these."""
     from atos_py.compile.codegen import target_cuda
 
     seen: list[str] = []
-    compile_ir = target_cuda.nvvm.compile_ir
+    compile_modules = target_cuda.compile_modules
 
-    def watch(texts: list[str], **options: Any) -> Any:
+    def watch(texts: list[str], *options: Any) -> Any:
         seen.extend(texts)
-        return compile_ir(texts, **options)
+        return compile_modules(texts, *options)
 
     kinds = tuple(describe(FakeArray(array)) for array in arrays)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(target_cuda.nvvm, "compile_ir", watch)
+        patch.setattr(target_cuda, "compile_modules", watch)
         target_cuda.compile_cuda(ProgramSpec(atos.task(function), None, kinds, np.dtype(np.uint32)), (9, 0))
     return "\n".join(seen)

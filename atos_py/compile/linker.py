@@ -138,12 +138,14 @@ def _make_cubin(spec: ProgramSpec, cc: tuple[int, int]) -> LinkedKernel:
 
 
 @uninterrupted
-def _make_first(spec: ProgramSpec, cc: tuple[int, int], loop: bytes) -> tuple[LinkedKernel, BestLink]:
+def _make_first(spec: ProgramSpec, cc: tuple[int, int], loop: bytes) -> tuple[LinkedKernel, BestLink | None]:
     task, name = spec.task, name_in_cache(_of_any_worker(spec), "code", cc)
     with during("load", task.name):
         code = _find(name, thaw_code)
     if code is None:
         code = _compile(spec, cc)
+        if len(code.modules) > 1:  # some of which numba-cuda compiled, and not to PTX
+            return _link_best_of(spec, cc, code), None
         with during("compile", task.name):
             from .codegen.target_cuda import with_ptx  # as in `_compiled`
 
@@ -198,7 +200,7 @@ def thaw(parts: Sequence[bytes]) -> LinkedKernel:
 def _compiled(spec: ProgramSpec, cc: tuple[int, int]) -> CudaCode:
     """Return what `compile_cuda` does: the same for links with all workers and several limits of registers."""
     import_numba()
-    from .codegen.target_cuda import compile_cuda  # numba.cuda is imported only where something has to be compiled
+    from .codegen.target_cuda import compile_cuda  # Numba is imported only where something has to be compiled
 
     return compile_cuda(spec, cc)
 

@@ -19,10 +19,10 @@ from ..errors import InvalidArgumentError
 
 __all__ = ["environment", "import_numba", "is_configured"]
 
-_PACKAGES = ("atos_py", "numba", "numba-cuda", "llvmlite", "cuda-core", "nvidia-nvjitlink", "nvidia-nvvm")
+_PACKAGES = ("atos_py", "numba", "llvmlite", "cuda-core", "nvidia-nvjitlink", "nvidia-nvvm")
 _NUMBA_FILE = ".numba_config.yaml"
 _HARMLESS = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS")
-_SET_BY_NUMBA = ("CUDA_DEFAULT_PTX_CC",)  # when its part for CUDA is imported; tasks are compiled for the device that runs them
+_SET_BY_NUMBA = ("CUDA_DEFAULT_PTX_CC",)  # when numba-cuda is imported; tasks are compiled for the device that runs them
 
 
 def import_numba() -> ModuleType:

@@ -27,10 +27,10 @@ __all__ = ["Finding", "diagnose", "format_report"]
 _REBUILD = "python setup.py build_core (in a checkout), or pip install again"
 _GET_NVCC = f'python -m pip install "{NVCC_WHEELS}", then {_REBUILD}'
 _GET_CXX = "sudo apt-get install g++ (or what your system calls it)"
-_GPU_PARTS = {"driver", "numba-cuda", "cuda-core", "nvJitLink", *(f"{worker} workers" for worker in WORKERS)}
+_GPU_PARTS = {"driver", "cuda-core", "libNVVM", "nvJitLink", *(f"{worker} workers" for worker in WORKERS)}
 #: Why the core was built for the CPU alone, by what the build noted.
 _WHY_CPU_ONLY = {True: ", as ATOS_CPU_ONLY=1 asked when it was built", False: ", since nvcc was not found when it was built"}
-_GPU_PACKAGES = 'python -m pip install "numba-cuda[cu13]>=0.30,<0.31" "cuda-core>=0.6"'
+_GPU_PACKAGES = 'python -m pip install "cuda-core[cu13]>=0.6,<2"'
 
 
 @dataclass(frozen=True)
@@ -194,10 +194,10 @@ def _check_versions() -> list[Finding]:
     found.append(Finding(section, "python", platform.python_version()))
     for package in ("numba", "numpy"):
         found.append(Finding(section, package, _find_installed_version(package) or "unknown"))
-    for package in ("numba-cuda", "cuda-core"):
+    for name, package in {"cuda-core": "cuda-core", "libNVVM": "nvidia-nvvm"}.items():
         version = _find_installed_version(package)
         value = version or "absent: tasks cannot be compiled for GPUs"
-        found.append(Finding(section, package, value, None if version else _GPU_PACKAGES, for_gpu=True))
+        found.append(Finding(section, name, value, None if version else _GPU_PACKAGES, for_gpu=True))
     built = _read_build_note().get("nvcc")
     linker = _find_installed_version("nvidia-nvjitlink")
     newest = max(filter(None, (_parse_version(built), _parse_version(_find_installed_version("nvidia-nvvm")))), default=None)

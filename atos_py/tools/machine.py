@@ -16,7 +16,7 @@ from ..core.devices import Device, driver_version
 
 __all__ = ["measure_peak", "read_device_facts", "read_versions"]
 
-_PACKAGES = ("atos_py", "numpy", "numba", "numba-cuda", "nvidia-nvjitlink")
+_PACKAGES = ("atos_py", "numpy", "numba", "cuda-core", "nvidia-nvvm", "nvidia-nvjitlink")
 _T = TypeVar("_T")
 
 

@@ -180,7 +180,7 @@ def test_more_paths_than_float64_counts(device: atos.Device) -> None:
 
 @pytest.mark.part("programs")
 def test_kernels_spill_nothing() -> None:
-    pytest.importorskip("numba_cuda")
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     graph, numbers = atos.generate.road(2, device="cpu"), atos.zeros(1, dtype=np.float64, device="cpu")
     ids, floats = (atos.zeros((1, 4), dtype=dtype, device="cpu") for dtype in (np.uint32, np.float64))
     arguments = (graph.indptr, graph.indices, 16, PathCounts(ids, floats, ids, ids), floats, numbers)

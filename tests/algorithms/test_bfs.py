@@ -322,7 +322,7 @@ def test_as_many_blocks_as_the_search_may_have(device: atos.Device, worker: str)
 @pytest.mark.part("programs")
 @pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
 def test_kernels_spill_next_to_nothing(worker: str) -> None:
-    pytest.importorskip("numba_cuda")
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     graph, depth = atos.generate.road(2, device="cpu"), atos.zeros(1, dtype=np.uint32, device="cpu")
     search = Search(depth, atos.zeros(1, dtype=np.int64, device="cpu"), graph.indptr, 64, 5, -1, 2)
     for task, item_dtype, between, arguments in (

@@ -131,7 +131,7 @@ def test_a_schedule_of_ones_own_is_kept(device):
 
 @pytest.mark.part("programs")
 def test_registers():
-    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     if not any(link.CORE_DIR.glob("core_*.fatbin")):
         pytest.skip("the core was built without GPU support")

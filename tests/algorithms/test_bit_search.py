@@ -147,7 +147,7 @@ def test_distances_on_a_gpu(name: str, count: int, worker: str) -> None:
 
 @pytest.mark.part("programs")
 def test_kernels_spill_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("numba_cuda")
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     monkeypatch.setitem(bit_search._BY_SOURCE, "cpu", 1)
     for name, limit in (("scale-free", MOST_SPILLED), ("mesh", 0)):
         graph = graphs()[name]

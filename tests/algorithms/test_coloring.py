@@ -392,7 +392,7 @@ def test_hash_is_one_to_one():
 @pytest.mark.parametrize(("dtype", "given_order"), [(np.uint32, False), (np.uint32, True), (np.int64, False)])
 @pytest.mark.parametrize("launched", [Tasks((assign, check)), Tasks(IN_RANGES)], ids=["vertices", "ranges"])
 def test_kernels_keep_to_registers(launched, worker, dtype, given_order):
-    pytest.importorskip("numba_cuda")
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     graph = atos.generate.road(4, device="cpu")
     vertices = atos.asarray(np.arange(16, dtype=np.uint32), device="cpu", readonly=True) if given_order else None
     kinds = tuple(map(describe, (graph, atos.zeros(16, dtype=np.uint32, device="cpu"), ColoringParams(vertices, 16, 16, 0))))

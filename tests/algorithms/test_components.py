@@ -192,7 +192,7 @@ def test_no_edges_with_checks_of_indices(kind: str, n: int) -> None:
 @pytest.mark.part("programs")
 @pytest.mark.parametrize("worker", ["thread", "cta"])
 def test_kernels_keep_to_registers(worker: str) -> None:
-    pytest.importorskip("numba_cuda")
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     graph = atos.generate.road(2, device="cpu")
     uint32, int64 = FakeArray(np.zeros(2, np.uint32)), FakeArray(np.zeros(2, np.int64))
     known, uint64 = FakeArray(np.zeros((2, 2), np.uint32)), FakeArray(np.zeros(2, np.uint64))

@@ -189,7 +189,7 @@ def test_a_launch_ends_with_no_residual_above_the_limit(device: atos.Device, wor
 @pytest.mark.parametrize(("number", "worker"), [(np.float32, "warp"), (np.float32, "cta"), (np.float64, "cta")])
 @pytest.mark.parametrize("task", [sweep, push_marked, chebyshev_round], ids=lambda task: task.name)
 def test_kernels_spill_nothing(task: atos.Task, number: Any, worker: str) -> None:
-    pytest.importorskip("numba_cuda")
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     values, sums, marks = (atos.zeros(1, dtype=dtype, device="cpu") for dtype in (number, np.float64, np.int32))
     rows = SPECIAL["ring"].indptr, SPECIAL["ring"].indices
     params = PushParams(*[number(0)] * 3, False)

@@ -94,7 +94,7 @@ def test_refused_arguments() -> None:
 
 @pytest.mark.part("programs")
 def test_kernels_spill_nothing() -> None:
-    pytest.importorskip("numba_cuda")
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     graph, distance = atos.generate.road(2, device="cpu"), atos.zeros((1, 4), dtype=np.uint32, device="cpu")
     graph = graph.with_weights(np.ones(graph.num_edges, np.uint32))
     step = np.dtype([("row", "u4"), ("vertex", "u4"), ("distance", "u4")])

@@ -177,7 +177,7 @@ def test_wrong_forests_are_noticed() -> None:
 @pytest.mark.parametrize("worker", ["thread", "cta"])
 @pytest.mark.parametrize("kind", ["i8", "f4"])
 def test_kernels_keep_to_registers(worker: str, kind: str) -> None:
-    pytest.importorskip("numba_cuda")
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 
     def array(dtype: str, ndim: int = 1, readonly: bool = False) -> FakeArray:
         return FakeArray(np.zeros((2,) * ndim, dtype), readonly)

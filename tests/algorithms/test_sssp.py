@@ -445,7 +445,7 @@ class TestVerifier:
 @pytest.mark.part("programs")
 @pytest.mark.parametrize("name", ["relax", "along", "assign", "hops"])
 def test_kernels_spill_nothing(name: str) -> None:
-    pytest.importorskip("numba_cuda")
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     road, words = atos.generate.road(2, device="cpu"), atos.zeros(1, dtype=np.uint32, device="cpu")
     distance = atos.zeros(1, dtype=np.float32, device="cpu")
     weights = atos.asarray(np.zeros(1, np.float32), device="cpu", readonly=True)

@@ -247,7 +247,7 @@ def test_what_a_launch_costs_is_printed():
 def test_what_a_first_call_takes_is_printed(link, tmp_path):
     """By `benchmarks/first_use.py`: a row for each call, which compiled something the first time and nothing again."""
     if link:
-        pytest.importorskip("numba.cuda")
+        pytest.importorskip("cuda.core", reason="cuda-core is not installed")
         pytest.importorskip("cuda.core")
         if not any(CORE_DIR.glob("core_*.fatbin")):
             pytest.skip("the core was built without GPU support")

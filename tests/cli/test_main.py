@@ -64,8 +64,8 @@ class TestDiagnosis:
 
     def test_missing_packages(self, monkeypatch):
         monkeypatch.setattr(diagnosis, "_find_installed_version", lambda package: None)
-        for name in ("numba-cuda", "cuda-core", "nvJitLink"):
-            assert "numba-cuda[cu13]" in str(value(name).mend)
+        for name in ("cuda-core", "libNVVM", "nvJitLink"):
+            assert "cuda-core[cu13]" in str(value(name).mend)
 
     @pytest.mark.parametrize("there", ["nothing", "a card", "a GPU"])
     def test_what_only_a_gpu_needs_is_to_be_mended_only_with_one(self, there, monkeypatch, capsys):
@@ -91,7 +91,7 @@ class TestDiagnosis:
             end = text.partition("\nNothing is missing for CPU threads.\n\nThere is no GPU here. To use one you would need\n")[
                 2
             ]
-        for name in ("nvcc", "numba-cuda, cuda-core, nvJitLink", "thread workers"):
+        for name in ("nvcc", "cuda-core, libNVVM, nvJitLink", "thread workers"):
             assert name in end
 
     def test_a_cache_that_cannot_be_used_is_to_be_mended_without_a_gpu_too(self, monkeypatch):
@@ -101,7 +101,7 @@ class TestDiagnosis:
         assert "linked tasks" in diagnosis.format_report().partition("\nTo mend\n")[2]
 
     def test_a_gpu_is_ready_if_nothing_of_it_is_missing(self, monkeypatch):
-        found = [diagnosis.Finding("Versions", "numba-cuda", "0.30")]
+        found = [diagnosis.Finding("Versions", "libNVVM", "13.5")]
         monkeypatch.setattr(diagnosis, "devices", lambda: [atos.device("cpu"), atos.Device("cuda", 0)])
         assert diagnosis._find_ready(found).value.endswith("), cuda:0")
         found.append(diagnosis.Finding("Versions", "cuda-core", "absent", "pip install it"))

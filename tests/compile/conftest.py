@@ -96,7 +96,7 @@ def build_stand_ins(directory: Path) -> Path:
 @pytest.fixture(scope="session")
 def stand_ins_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory with the stand-in for the core, compiled once for all tests."""
-    pytest.importorskip("numba.cuda")
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     pytest.importorskip("cuda.core")
     if shutil.which("nvcc") is None:
         pytest.skip("nvcc builds the kernel that stands in for the core")

@@ -31,7 +31,7 @@ from atos_py.compile.spec import ProgramSpec
 
 FILE = Path(__file__).with_suffix(".txt")
 CAPABILITY = (9, 0)
-COMPILERS = ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink")
+COMPILERS = ("numba", "nvidia-nvvm", "nvidia-nvjitlink")
 
 
 class Facts(NamedTuple):

@@ -85,7 +85,7 @@ def spec_of(name: str = "nested", worker: str = "cta", item: Any = np.uint32, **
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch, tmp_path):
-    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     if not any(link.CORE_DIR.glob("ready_*.fatbin")):
         pytest.skip("the core was built without GPU support")

@@ -20,7 +20,7 @@ from atos_py.errors import BuildError
 
 @pytest.fixture(scope="module", params=[24, 40, None])
 def kernel(request: pytest.FixtureRequest) -> link.LinkedKernel:
-    pytest.importorskip("numba_cuda")
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     graph = atos.generate.road(4, device="cpu")
     kinds = tuple(map(describe, (graph, atos.zeros(16, dtype=np.uint32, device="cpu"))))
     try:

@@ -255,7 +255,7 @@ def test_refused(text, target):
 def compile_for(target, body, kinds, debug=False):
     if target == "cpu":
         return compile_cpu(ProgramSpec(atos.task(body), None, kinds, np.dtype(np.uint32), debug=debug))
-    pytest.importorskip("numba.cuda")
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     from atos_py.compile.codegen.target_cuda import compile_cuda
 
     return compile_cuda(ProgramSpec(atos.task(body), None, kinds, np.dtype(np.uint32), debug=debug), (9, 0))

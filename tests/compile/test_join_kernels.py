@@ -14,7 +14,7 @@ from atos_py.compile import linker as link
 from atos_py.compile.spec import ProgramSpec
 from atos_py.runtime.launch_arguments import Arguments
 
-pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 if not any(link.CORE_DIR.glob("core_*.fatbin")):
     pytest.skip("the core was built without GPU support", allow_module_level=True)

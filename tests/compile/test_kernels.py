@@ -23,7 +23,7 @@ from atos_py.compile.arguments import PoolArgument, QueueKind, describe
 from atos_py.compile.kinds import Launchable, Tasks
 from atos_py.compile.spec import REGISTERS, SPILLS_WITH_ROUNDS, ProgramSpec
 
-pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 if not any(link.CORE_DIR.glob("core_*.fatbin")):
     pytest.skip("the core was built without GPU support", allow_module_level=True)

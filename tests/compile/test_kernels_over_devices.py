@@ -23,7 +23,7 @@ from atos_py.several.bfs import parents_over_devices as parents
 from atos_py.several.bfs import pushed_levels_over_devices as pushed
 from atos_py.several.pagerank import over_devices as pagerank
 
-pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 if not any(link.CORE_DIR.glob("core_*.fatbin")):
     pytest.skip("the core was built without GPU support", allow_module_level=True)

@@ -299,7 +299,7 @@ def test_importing_numba_changes_no_name():
         "import numba.cuda, atos_py.compile.codegen.target_cuda; names.add(name())\n"
         "print(len(names))\n"
     )
-    pytest.importorskip("numba.cuda")
+    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "1\n"
 
 

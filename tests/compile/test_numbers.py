@@ -318,7 +318,7 @@ def test_all_other_pairs_as_python(dtypes):
 @pytest.mark.parametrize("debug", [False, True])
 def test_the_same_types_for_gpus(dtypes, debug):
     """What is compiled for a GPU has the types that the CPU's has: floats cannot be stored as integers."""
-    pytest.importorskip("numba.cuda")
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     from atos_py.compile.codegen.target_cuda import compile_cuda
 
     arrays = [np.zeros(2, dtype) for dtype in dtypes] + [np.zeros((2, 2), dtype) for dtype in RESULTS]

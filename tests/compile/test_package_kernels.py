@@ -22,7 +22,7 @@ from atos_py.compile.spec import ProgramSpec
 from atos_py.models.dynamic import dynamic_components, row_deletion, row_edits, row_keys
 from atos_py.operators import connect, peeling
 
-pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 if not any(link.CORE_DIR.glob("core_*.fatbin")):
     pytest.skip("the core was built without GPU support", allow_module_level=True)

@@ -188,7 +188,7 @@ def test_what_is_refused(call, message):
 @pytest.mark.parametrize("debug", [False, True])
 def test_all_compile_for_gpus(debug):
     """With the checks and without, of both types of floats."""
-    pytest.importorskip("numba.cuda")
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     from atos_py.compile.codegen.target_cuda import compile_cuda
 
     def all_of_them(worker, k, x, y, n, m, out):

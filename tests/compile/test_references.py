@@ -97,7 +97,7 @@ def test_what_a_dispatcher_was_made_with(options):
 
 
 def test_options_of_cuda():
-    cuda = pytest.importorskip("numba.cuda")
+    cuda = pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
     options = [{}, {"fastmath": True}, {"inline": "always"}, {"lineinfo": True}]
     names = {fingerprint(body_of(cuda.jit(device=True, **given)(double))) for given in options}
     assert len(names) == len(options)

@@ -16,7 +16,7 @@ from atos_py.compile.arguments import describe
 from atos_py.compile.codegen.target_cpu import compile_cpu
 from atos_py.errors import TaskCompileError
 
-pytest.importorskip("numba.cuda")
+pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 pytest.importorskip("cuda.core")
 
 from atos_py.compile.codegen.target_cuda import compile_cuda

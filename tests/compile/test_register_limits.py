@@ -50,7 +50,7 @@ def end_round(worker, seen):
 @pytest.fixture
 def limits(monkeypatch):
     """The limits of the links that are made."""
-    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     if not any(link.CORE_DIR.glob("core_*.fatbin")):
         pytest.skip("the core was built without GPU support")

@@ -98,7 +98,7 @@ def test_sparse_matrices_of_cupy(cupy, kind):
 
 @pytest.mark.gpu
 def test_device_arrays_of_numba():
-    cuda = pytest.importorskip("numba.cuda")
+    cuda = pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
     indptr, indices = cuda.to_device(np.array([0, 1, 2])), cuda.to_device(np.array([1, 0]))
     graph = atos.Graph.from_csr(indptr, indices)
     assert graph.device == atos.device("cuda")

@@ -15,7 +15,7 @@ from atos_py.compile.arguments import describe
 from atos_py.compile.spec import ProgramSpec
 from atos_py.errors import TaskCompileError
 
-pytest.importorskip("numba.cuda")
+pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 pytest.importorskip("cuda.core")
 
 

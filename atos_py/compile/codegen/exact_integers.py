@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import types
+from numba.core.errors import TypingError
 from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 
 from .lower_checks import fail, in_checked_code, is_user_code
 from .numba_patches import current_code, patch_unification
-from .numba_private import typing_error_of
 from .operator_rules import CASTS, RefusedNumbersError, has_uint64, in_uint64, is_signed, is_whole, named, rule
 from .types import I64
 
@@ -159,7 +159,7 @@ def _unify(context: Any, first: types.Type, second: types.Type) -> types.Type | 
         return None
     if is_signed(first) or is_signed(second):
         kinds = f"{named(first)} on one path and {named(second)} on another"
-        raise typing_error_of(context)(f"«a variable or a result that is {kinds} has no integer type: {CASTS}»")
+        raise TypingError(f"«a variable or a result that is {kinds} has no integer type: {CASTS}»")
     return types.uint64
 
 

@@ -7,6 +7,7 @@ import enum
 import functools
 import hashlib
 import importlib
+import importlib.metadata
 import linecache
 import re
 import sys
@@ -226,7 +227,17 @@ def _describe_dispatcher(dispatcher: Any) -> tuple[Any, ...]:
     if pipeline is not None and not _is_named_by_library(pipeline):
         raise UnhashableError(f"{dispatcher.__name__} is compiled by {pipeline.__name__}")
     variables = {name: str(kind) for name, kind in (getattr(dispatcher, "locals", None) or {}).items()}
-    return options, variables, pipeline, given_signatures(dispatcher)
+    compiler = _version_of_numba_cuda() if type(dispatcher).__module__.startswith("numba.cuda.") else ""
+    return options, variables, pipeline, given_signatures(dispatcher), compiler
+
+
+@functools.cache
+def _version_of_numba_cuda() -> str:
+    """Return the version of what compiles device functions that use its names."""
+    try:
+        return importlib.metadata.version("numba-cuda")
+    except importlib.metadata.PackageNotFoundError:
+        return "absent"
 
 
 class _Overloads(NamedTuple):

@@ -14,7 +14,7 @@ import contextlib
 import math
 import threading
 from collections.abc import Iterator
-from types import CodeType, ModuleType
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from numba.extending import lower_builtin
 from ..debug_checks import Checks, Site
 from .core_calls import call_core
 from .introspect import plain_function
-from .numba_patches import current_lowering, patch_exceptions, patch_lowering
+from .numba_patches import current_lowering, patch_divisions, patch_exceptions
 from .types import I32, I64, POINTER, WorkerType
 
 _collecting = threading.local()
@@ -193,20 +193,14 @@ def ended(builder: ir.IRBuilder, worker: WorkerType, pointer: ir.Value, items: i
             call_core(builder, ir.VoidType(), name, given)
 
 
-def intercept(callconv: ModuleType, convention: type, lowering: type) -> None:
-    """Make reports of the exceptions that Numba puts into the user's functions, for one of its targets.
+def intercept_divisions(model: type) -> None:
+    """Make reports of the divisions by zero in the user's functions: `model` is Numba's class `ErrorModel`."""
+    patch_divisions(model, in_checked_code, _report_division)
 
-    Parameters
-    ----------
-    callconv : module
-        The target's, with its `ErrorModel`.
-    convention : type
-        The calling convention of the target's functions.
-    lowering : type
-        The class of the target that lowers functions.
-    """
-    patch_lowering(lowering)
-    patch_exceptions(callconv, convention, in_checked_code, _report_division, _report_exception)
+
+def intercept(convention: type) -> None:
+    """Make reports of the exceptions that Numba puts into the user's functions, by the calling convention of a target."""
+    patch_exceptions(convention, in_checked_code, _report_exception)
 
 
 def _report_division(builder: ir.IRBuilder, message: str) -> None:

@@ -8,12 +8,11 @@ import importlib
 import importlib.util
 import threading
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-import numpy as np
 from numba import njit
-from numba.core import config
+from numba.core import byteflow, config, interpreter
 from numba.core.codegen import JITCodeLibrary, RuntimeLinker
 from numba.core.compiler import Compiler
 
@@ -22,24 +21,20 @@ __all__ = [
     "current_capability",
     "current_code",
     "current_lowering",
-    "defer_scipy",
     "inlined_dispatcher",
     "patch_backbone",
-    "patch_current_device",
+    "patch_divisions",
     "patch_exceptions",
     "patch_inlining",
     "patch_lowering",
     "patch_options",
     "patch_reconstruction",
     "patch_unification",
-    "removed_numpy_names",
     "start_numba",
     "target_capability",
     "vectorize_unrolled_loops",
 ]
 
-# Names that NumPy has removed, and what they stood for. numba-cuda 0.30 uses some of them when it is imported.
-_REMOVED = {"in1d": "isin", "round_": "round", "row_stack": "vstack", "trapz": "trapezoid"}
 # Of functions that are inlined where they are called.
 _INLINE_OPTIONS = {
     "error_model": "numpy",
@@ -66,19 +61,6 @@ _thread = _Thread()
 
 
 @contextlib.contextmanager
-def removed_numpy_names() -> Iterator[None]:
-    """Give NumPy back, for a while, the names that it no longer has."""
-    missing = [name for name in _REMOVED if name not in vars(np)]
-    for name in missing:
-        setattr(np, name, getattr(np, _REMOVED[name]))
-    try:
-        yield
-    finally:
-        for name in missing:
-            delattr(np, name)
-
-
-@contextlib.contextmanager
 def vectorize_unrolled_loops() -> Iterator[None]:
     """Have LLVM find vector instructions in straight code too, in what is compiled meanwhile, under Numba's lock.
 
@@ -93,17 +75,12 @@ def vectorize_unrolled_loops() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def assignment_expressions(byteflow: ModuleType, interpreter: ModuleType) -> Iterator[None]:
+def assignment_expressions() -> Iterator[None]:
     """Have Numba compile ``(name := value)`` right, in what is compiled meanwhile, under the lock of its compiler.
 
     Numba takes the copy that Python puts on its stack there for the value itself. It then lets the name take the place of the
     value, since a value is used once, and no longer finds the value where the copy is used. So the copy gets a variable, if a
     name comes next: from Python 3.12 on `or` and `and` make copies too, which Numba takes right.
-
-    Parameters
-    ----------
-    byteflow, interpreter : module
-        Those of the target: the first follows the stack, and the second makes Numba's own code.
     """
     runner: Any = byteflow.TraceRunner
     maker: Any = interpreter.Interpreter
@@ -143,35 +120,23 @@ def assignment_expressions(byteflow: ModuleType, interpreter: ModuleType) -> Ite
                 setattr(target, name, before)
 
 
-@contextlib.contextmanager
-def defer_scipy(linalg: str) -> Iterator[None]:
-    """Keep Numba, which is imported or started meanwhile, from importing SciPy's linear algebra, which takes 0.1 s or more.
+def start_numba(context: Any) -> None:
+    """Have a context of the CPU register what it knows, which takes a while the first time.
 
-    Numba's module `arraymath` does so only to find out whether SciPy is there. What uses linear algebra imports it later.
-
-    Parameters
-    ----------
-    linalg : str
-        Numba's module for linear algebra, whose `ensure_blas` is asked.
+    Numba's module `arraymath` imports SciPy's linear algebra meanwhile, which takes 0.1 s or more, only to find out whether
+    SciPy is there. What uses linear algebra imports it later.
     """
 
     def ensure_scipy() -> None:
         if importlib.util.find_spec("scipy") is None:
             raise ImportError("SciPy is not installed")
 
-    module = importlib.import_module(linalg)
-    true = module.ensure_blas
-    module.ensure_blas = ensure_scipy  # type: ignore[attr-defined]
+    module: Any = importlib.import_module("numba.np.linalg")
+    true, module.ensure_blas = module.ensure_blas, ensure_scipy
     try:
-        yield
-    finally:
-        module.ensure_blas = true  # type: ignore[attr-defined]
-
-
-def start_numba(context: Any) -> None:
-    """Have a context of the CPU register what it knows, which takes a while the first time."""
-    with defer_scipy("numba.np.linalg"):
         context.refresh()
+    finally:
+        module.ensure_blas = true
 
 
 @contextlib.contextmanager
@@ -192,17 +157,6 @@ def current_capability() -> tuple[int, int]:
     """Return the compute capability that this thread compiles for."""
     assert _thread.capability is not None
     return _thread.capability
-
-
-def patch_current_device(dispatcher: ModuleType) -> None:
-    """Replace numba-cuda's question which device a function is compiled for, in its module `dispatcher`."""
-    true = dispatcher.get_current_device
-
-    def get_current_device() -> Any:
-        capability = _thread.capability
-        return SimpleNamespace(compute_capability=capability) if capability else true()
-
-    dispatcher.get_current_device = get_current_device  # type: ignore[attr-defined]
 
 
 def patch_lowering(base: type) -> None:
@@ -346,38 +300,46 @@ def patch_reconstruction(passes: ModuleType, prepare: Callable[[Any], None]) -> 
     target.run_pass = run_pass
 
 
-def patch_exceptions(
-    callconv: ModuleType,
-    convention: type,
-    is_checked: Callable[[], bool],
-    divided: Callable[..., None],
-    raised: Callable[..., None],
-) -> None:
+def patch_divisions(model: type, is_checked: Callable[[], bool], divided: Callable[..., None]) -> None:
+    """Have divisions by zero in some functions become calls of another function.
+
+    Parameters
+    ----------
+    model : type
+        Numba's base class of what says how a division by zero ends.
+    is_checked : callable
+        Whether the function that is being lowered is among the functions.
+    divided : callable
+        Called with the builder and a message for a division by zero.
+    """
+    target: Any = model
+    true = target.fp_zero_division
+
+    @functools.wraps(true)
+    def fp_zero_division(self: Any, builder: Any, exc_args: Any = None, loc: Any = None) -> Any:
+        if not is_checked():
+            return true(self, builder, exc_args, loc)
+        divided(builder, exc_args[0] if exc_args else "division by zero")
+        return True
+
+    target.fp_zero_division = fp_zero_division
+
+
+def patch_exceptions(convention: type, is_checked: Callable[[], bool], raised: Callable[..., None]) -> None:
     """Have the exceptions that Numba puts into some functions made by others, for one of its targets.
 
     Parameters
     ----------
-    callconv : module
-        The target's, with its `ErrorModel`.
     convention : type
         The calling convention of the target's functions.
     is_checked : callable
-        Whether the function that is being lowered is one of those.
-    divided : callable
-        Called with the builder and a message for a division by zero.
+        Whether the function that is being lowered is among the functions.
     raised : callable
         Called with the builder, the class of the exception, and its arguments as far as they are known.
     """
-    model: Any = callconv.ErrorModel
     target: Any = convention
-    zero_division, static = model.fp_zero_division, target.return_user_exc
+    static = target.return_user_exc
     dynamic: Any = getattr(target, "return_dynamic_user_exc", _refuse_dynamic)
-
-    def fp_zero_division(self: Any, builder: Any, exc_args: Any = None, loc: Any = None) -> Any:
-        if not is_checked():
-            return zero_division(self, builder, exc_args, loc)
-        divided(builder, exc_args[0] if exc_args else "division by zero")
-        return True
 
     def return_user_exc(self: Any, builder: Any, exc: Any, exc_args: Any = None, *place: Any, **named: Any) -> None:
         if not is_checked():
@@ -392,7 +354,6 @@ def patch_exceptions(
             # Only what is known when the task is compiled can be in its message.
             raised(builder, exc, [arg if kind is None else "..." for arg, kind in zip(args, kinds, strict=True)])
 
-    model.fp_zero_division = fp_zero_division
     target.return_user_exc, target.return_dynamic_user_exc = return_user_exc, return_dynamic_user_exc
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import copy
 import pickle
-import sys
 from types import FunctionType
 from typing import Any
 
 __all__ = [
+    "borrowed_dispatcher",
     "can_compile",
     "changed_expression",
     "compiler_of",
@@ -29,10 +29,10 @@ __all__ = [
     "load_result",
     "lowered_abi",
     "overload_of",
+    "registries_of",
     "save_result",
     "set_cache",
     "start_runtime",
-    "typing_error_of",
 ]
 
 
@@ -41,16 +41,14 @@ def is_known_global(typing_context: Any, value: Any) -> bool:
     return typing_context._lookup_global(value) is not None
 
 
-def typing_error_of(typing_context: Any) -> type[Exception]:
-    """Return the class of the errors of types of the context's target, which are repeated with more types known."""
-    base = next(each for each in type(typing_context).__mro__ if each.__name__ == "BaseContext")
-    found: type[Exception] = sys.modules[base.__module__].errors.TypingError
-    return found
-
-
 def create_module(target_context: Any, name: str) -> Any:
     """Return a new module of LLVM's code for the context's target."""
     return target_context.codegen()._create_empty_module(name)
+
+
+def registries_of(target_context: Any) -> list[Any]:
+    """Return the registries of what a context can lower, in the order in which it took them."""
+    return list(target_context._registries)
 
 
 def start_runtime(target_context: Any) -> None:
@@ -166,6 +164,13 @@ def is_jitted(value: Any) -> bool:
 def jit_alike(dispatcher: Any, function: FunctionType) -> Any:
     """Return a dispatcher of another function, with the options of one that `is_jitted`."""
     return type(dispatcher)(function, dispatcher.locals, dispatcher.targetoptions, compiler_of(dispatcher))
+
+
+def borrowed_dispatcher(dispatcher: Any, target: type) -> Any:
+    """Return a dispatcher of another target, a class, for the function of a dispatcher: one for all its calls."""
+    if getattr(dispatcher, "_borrowed", None) is None:
+        dispatcher._borrowed = target(dispatcher.py_func, dispatcher.locals, dispatcher.targetoptions)
+    return dispatcher._borrowed
 
 
 def overload_of(template: Any) -> tuple[FunctionType, dict[str, Any], str] | None:

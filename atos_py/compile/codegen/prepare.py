@@ -58,6 +58,7 @@ class Target(Protocol):
 
     def dispatcher(self, function: FunctionType) -> Any: ...
     def is_known(self, value: Any) -> bool: ...
+    def device_function(self, dispatcher: Any) -> Any: ...
     def compile(self, function: Any, args: tuple[types.Type, ...]) -> Any: ...
     def call(self, builder: ir.IRBuilder, compiled: Any, values: Sequence[ir.Value]) -> ir.Value: ...
 
@@ -119,7 +120,7 @@ def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> 
     args = tuple(numba_type(kind, checked, spec.peers) for kind in kinds)
     with_kind = isinstance(spec.task, Tasks)
     items = ItemLayout(item_type(item_dtype), with_kind)
-    specialize = Specializer(target.dispatcher, target.is_known)
+    specialize = Specializer(target)
     described = f"items of {item_dtype} and " + (f"arguments {', '.join(map(str, kinds))}" if kinds else "no arguments")
 
     with_worker: list[tuple[FunctionType, list[types.Type]]] = []
@@ -168,7 +169,7 @@ def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> 
         """Compile what makes sure, before a flat task begins, that it can open joins."""
         for number, kind in enumerate(args if task.opens and not task.nested else ()):
             if isinstance(kind, JoinsType):
-                begin = Specializer(target.dispatcher, target.is_known)(beginning(task))
+                begin = Specializer(target)(beginning(task))
                 with translated(task.name, begin, described):
                     yield target.compile(begin, (flat_worker, items.value, kind)), number
 
@@ -207,7 +208,7 @@ def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> 
 
         def compile_again(function: FunctionType, given: tuple[types.Type, ...]) -> None:
             with translated(spec.task.name, function, described):
-                target.compile(Specializer(target.dispatcher, target.is_known)(function), _fold_varargs(function, given))
+                target.compile(Specializer(target)(function), _fold_varargs(function, given))
 
         for function, parameters in with_worker:
             names = array_names(_argument_names(function, len(parameters) - len(args), len(kinds)), kinds)

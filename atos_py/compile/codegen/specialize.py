@@ -9,10 +9,11 @@ import inspect
 import linecache
 from collections.abc import Callable
 from types import CellType, CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from .device_functions import is_device_function, names_of_numba_cuda
 from .introspect import (
     LARGEST_CONSTANT,
     attribute_names,
@@ -48,20 +49,25 @@ class RefusedError(Exception):
         self.place = code.co_filename, line
 
 
-class Specializer:
-    """Rebuilds functions so that every plain function that they use, however deep, is replaced by a compiled one.
+class Wrapper(Protocol):
+    """What a target makes of functions that a task uses.
 
-    Parameters
-    ----------
-    wrap : callable
-        Makes a dispatcher of the target from a Python function.
-    is_known : callable
-        Whether Numba has a meaning for a function of its own, such as NumPy's.
+    `dispatcher` makes a dispatcher of a Python function, `is_known` tells whether Numba has a meaning for a function of its
+    own, such as NumPy's, and `device_function` returns what stands for a function that numba-cuda has to compile, or None where
+    there is no GPU to run it.
     """
 
-    def __init__(self, wrap: Callable[[FunctionType], Any], is_known: Callable[[Any], bool]) -> None:
-        self._wrap = wrap
-        self._is_known = is_known
+    def dispatcher(self, function: FunctionType) -> Any: ...
+    def is_known(self, value: Any) -> bool: ...
+    def device_function(self, dispatcher: Any) -> Any: ...
+
+
+class Specializer:
+    """Rebuilds functions so that every plain function that they use, however deep, is replaced by a compiled one."""
+
+    def __init__(self, target: Wrapper) -> None:
+        self._target = target
+        self._wrap, self._is_known = target.dispatcher, target.is_known
         self._done: dict[int, Any] = {}
 
     def __call__(self, function: FunctionType) -> Any:
@@ -72,6 +78,7 @@ class Specializer:
         if not is_collecting():
             code, closure = without_asserts(function)
         _refuse(code)
+        _refuse_names_of_numba_cuda(function)
         for part in codes(code):
             add_checked(part)
         return self._rebuild(function, function, code, closure, self._wrap)
@@ -108,6 +115,8 @@ class Specializer:
     def _replacement(self, name: str, value: Any, attributes: frozenset[str]) -> Any:
         function = plain_function(value)
         if function is not None:
+            if is_device_function(value) and names_of_numba_cuda(function):
+                return self._compiled_by_numba_cuda(value, function)
             if value is not function and is_jitted(value) and not is_library(function):
                 return self._jitted(value, function)
             return value if self._is_known(value) else self(function)
@@ -127,6 +136,17 @@ class Specializer:
                 vars(stand_in).update(vars(value), **helpers)
                 return stand_in
         return value
+
+    def _compiled_by_numba_cuda(self, dispatcher: Any, function: FunctionType) -> Any:
+        if id(dispatcher) not in self._done:
+            self._done[id(dispatcher)] = self._target.device_function(dispatcher)
+        found = self._done[id(dispatcher)]
+        if found is None:
+            code = function.__code__
+            name = names_of_numba_cuda(function)[0]
+            reason = f"{function.__name__!r} uses numba.cuda (as {name!r}), and so runs on GPUs alone"
+            raise RefusedError(reason, code, definition_line(code))
+        return found
 
 
 def _has_large_array(value: Any) -> bool:
@@ -181,6 +201,16 @@ def _refuse(code: CodeType) -> None:
                     " launches, if the source that it was made from can be read"
                 )
                 raise RefusedError(reason, part, line_of(part, instruction.offset))
+
+
+def _refuse_names_of_numba_cuda(function: FunctionType) -> None:
+    names = names_of_numba_cuda(function)
+    if names:
+        reason = (
+            f"it uses numba.cuda (as {names[0]!r}), as only helpers with @cuda.jit(device=True) may; the worker has what a task"
+            " needs, such as worker.rank and worker.size"
+        )
+        raise RefusedError(reason, function.__code__, definition_line(function.__code__))
 
 
 def without_asserts(function: FunctionType) -> tuple[CodeType, tuple[CellType, ...]]:

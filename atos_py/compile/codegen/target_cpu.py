@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from llvmlite import binding, ir
-from numba.core import byteflow, callconv, inline_closurecall, interpreter, lowering, targetconfig, types, untyped_passes
+from numba.core import callconv, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
@@ -19,15 +19,13 @@ from ..debug_checks import Checks
 from ..spec import ProgramSpec
 from .dispatch import cpu_dispatch
 from .entry_points import add_batch_loop, add_function, return_nothing
-from .inner_functions import follow_python
-from .lower_checks import collecting, intercept, is_user_code
+from .lower_checks import collecting, intercept
 from .lower_rounds import asks_for_round
 from .lower_scratch import sized_bytes, unsized_itemsize
+from .numba_core import follow_core
 from .numba_patches import (
     assignment_expressions,
     inlined_dispatcher,
-    patch_backbone,
-    patch_options,
     start_numba,
     vectorize_unrolled_loops,
 )
@@ -41,15 +39,11 @@ from .numba_private import (
     lowered_abi,
 )
 from .prepare import prepare
-from .unassigned import check_assigned
 
 __all__ = ["CpuCode", "abi", "compile_cpu", "finish_cpu", "host", "load_cpu", "lower_cpu"]
 
-intercept(callconv, callconv.CPUCallConv, lowering.BaseLower)
-follow_python(inline_closurecall)
-check_assigned(untyped_passes)
-patch_backbone(byteflow, is_user_code)
-patch_options(targetconfig.TargetConfig)
+follow_core()
+intercept(callconv.CPUCallConv)
 binding.add_symbol("atos_fail", int(ffi.cast("uintptr_t", lib.atos_cpu_fail)))
 
 
@@ -101,6 +95,9 @@ class CpuTarget:
     def is_known(self, value: Any) -> bool:
         return is_known_global(cpu_target.typing_context, value)
 
+    def device_function(self, dispatcher: Any) -> None:
+        """Return nothing: a function that uses names of numba-cuda runs on no CPU."""
+
     def compile(self, function: Any, args: tuple[types.Type, ...]) -> Any:
         function.compile(args)
         return function.overloads[args]
@@ -140,13 +137,13 @@ def compile_cpu(spec: ProgramSpec) -> CpuCode:
         If the task does not fit the arguments, or is not something that Numba compiles.
     """
     checks = Checks() if spec.debug else None
-    with global_compiler_lock, collecting(checks), assignment_expressions(byteflow, interpreter):
+    with global_compiler_lock, collecting(checks), assignment_expressions():
         return _optimize(_lower(spec, checks), checks)
 
 
 def lower_cpu(spec: ProgramSpec) -> tuple[bytes, ...]:
     """Return what `finish_cpu` takes, for any CPU of this architecture; errors as in `compile_cpu`."""
-    with global_compiler_lock, assignment_expressions(byteflow, interpreter), collecting(None):
+    with global_compiler_lock, assignment_expressions(), collecting(None):
         lowered = _lower(spec, None)
         return lowered.name.encode(), " ".join(lowered.others).encode(), export_lowered(lowered.library)
 

@@ -9,72 +9,58 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.target_extension import target_override
 
 from ..cuda_code import CudaCode
 from ..debug_checks import Checks
 from ..spec import ProgramSpec
+from .device_functions import DeviceFunction, DeviceFunctions
 from .dispatch import cuda_dispatch
 from .entry_points import add_body, add_function, add_workload
-from .inner_functions import follow_python
-from .lower_checks import collecting, intercept, is_user_code
-from .lower_remainders import take_exact_remainders
+from .gpu_context import ADDRSPACE_GLOBAL, TARGET_NAME, GpuCallConv, GpuDispatcher, gpu_target
+from .lower_checks import collecting, intercept
 from .lower_rounds import asks_for_pending, asks_for_round
 from .lower_scratch import define_regions, sized_bytes, unsized_itemsize
-from .numba_patches import (
-    assignment_expressions,
-    defer_scipy,
-    patch_backbone,
-    patch_current_device,
-    patch_options,
-    removed_numpy_names,
-    target_capability,
-)
+from .numba_core import follow_core
+from .numba_patches import assignment_expressions, start_numba, target_capability
 from .numba_private import create_module, is_known_global
+from .nvvm import callers_first, compile_modules, nvvm_text
 from .prepare import Program, prepare
 from .types import I32, I64, POINTER
-from .unassigned import check_assigned
-
-with removed_numpy_names():
-    from numba.cuda import dispatcher, lowering
-    from numba.cuda.core import byteflow, callconv, inline_closurecall, interpreter, targetconfig, untyped_passes
-    from numba.cuda.core.compiler_lock import global_compiler_lock
-    from numba.cuda.cudadrv import nvvm
-    from numba.cuda.descriptor import cuda_target
-
-    with defer_scipy("numba.cuda.np.linalg"):
-        cuda_target.typing_context.refresh()  # imports what it has for NumPy, otherwise at the first compilation
 
 __all__ = ["compile_cuda", "with_ptx"]
 
-
-patch_current_device(dispatcher)
-intercept(callconv, callconv.CUDACallConv, lowering.BaseLower)
-follow_python(inline_closurecall)
-check_assigned(untyped_passes)
-patch_backbone(byteflow, is_user_code)
-patch_options(targetconfig.TargetConfig)
+follow_core()
+intercept(GpuCallConv)
 
 
 class CudaTarget:
-    """Numba's CUDA target, as `prepare` and entry points ask for it."""
+    """The target for GPUs, as `prepare` and entry points ask for it."""
 
-    context = cuda_target.target_context
+    context = gpu_target.target_context
+
+    def __init__(self, cc: tuple[int, int]) -> None:
+        self.device_functions = DeviceFunctions(cc)
 
     def dispatcher(self, function: FunctionType) -> Any:
-        return dispatcher.CUDADispatcher(function, {"device": True, "opt": True})
+        return GpuDispatcher(function, targetoptions={"nopython": True})
 
     def is_known(self, value: Any) -> bool:
-        cuda_target.typing_context.refresh()
-        return is_known_global(cuda_target.typing_context, value)
+        return is_known_global(gpu_target.typing_context, value)
+
+    def device_function(self, dispatcher: Any) -> DeviceFunction:
+        return DeviceFunction(dispatcher, self.device_functions, self.context)
 
     def compile(self, function: Any, args: tuple[types.Type, ...]) -> Any:
-        return function.compile_device(args)
+        function.compile(args)
+        return function.overloads[args]
 
     def call(self, builder: ir.IRBuilder, compiled: Any, values: Sequence[ir.Value]) -> ir.Value:
-        convention, callee = compiled.fndesc.call_conv, compiled.fndesc.declare_function(builder.module)
+        callee = self.context.declare_function(builder.module, compiled.fndesc)
         result, args = compiled.signature.return_type, compiled.signature.args
         # The status is not looked at: a check that failed is reported where the entry point says that the function has ended.
-        _, value = convention.call_function(builder, callee, result, args, values)
+        _, value = self.context.call_conv.call_function(builder, callee, result, args, values)
         return value
 
 
@@ -87,12 +73,13 @@ def compile_cuda(spec: ProgramSpec, cc: tuple[int, int]) -> CudaCode:
         If the task does not fit the arguments, or is not something that Numba compiles.
     """
     checks = Checks() if spec.debug else None
-    expressions = assignment_expressions(byteflow, interpreter)
-    with global_compiler_lock, collecting(checks), target_capability(cc), expressions:
-        return _compile(spec, CudaTarget(), cc, checks)
+    expressions = assignment_expressions()
+    with global_compiler_lock, collecting(checks), target_capability(cc), expressions, target_override(TARGET_NAME):
+        return _compile(spec, CudaTarget(cc), cc, checks)
 
 
 def _compile(spec: ProgramSpec, target: CudaTarget, cc: tuple[int, int], checks: Checks | None) -> CudaCode:
+    start_numba(target.context)
     program = prepare(target, spec, checks)
     # Numba's modules by identity, since functions share helpers.
     modules = {id(module): module for each in program.compiled for module in each.library.modules}
@@ -108,25 +95,23 @@ def _compile(spec: ProgramSpec, target: CudaTarget, cc: tuple[int, int], checks:
     _add_entry_points(target, rest, program)
     _add_constants_and_stubs(rest, program, uses_rounds, asks_for_pending(texts), of_launch)
     define_regions(rest, texts)
-    modules[id(rest)] = rest
-    for module in modules.values():
-        take_exact_remainders(module)
+    needed = callers_first(rest, modules.values())
+    for module in needed:
         for function in module.functions:
             if not function.is_declaration:
                 # Inlining makes one kernel of it. Convergent, since threads may meet in what a task calls: no call may be
                 # moved into a branch, or copied.
                 function.attributes.add("alwaysinline")
                 function.attributes.add("convergent")
-    final = tuple(str(module) for module in modules.values())
-    code = nvvm.compile_ir(final, opt=3, arch=f"compute_{cc[0]}{cc[1]}", **{"gen-lto": None})
+    final = tuple(nvvm_text(module) for module in needed)
+    code = compile_modules(final, cc, "ltoir")
     facts = unsized_itemsize(texts), sized_bytes(texts), uses_rounds, checks
-    return CudaCode([code], program.value_words, *facts, texts=final)
+    return CudaCode([code, *target.device_functions.modules], program.value_words, *facts, texts=final)
 
 
 def with_ptx(code: CudaCode, cc: tuple[int, int]) -> CudaCode:
     """Return code with PTX, for GPUs of compute capability `cc`, in place of the texts that it is made of."""
-    ptx = nvvm.compile_ir(code.texts, opt=3, arch=f"compute_{cc[0]}{cc[1]}")
-    return replace(code, texts=(), ptx=ptx if isinstance(ptx, bytes) else bytes(ptx, "ascii"))
+    return replace(code, texts=(), ptx=compile_modules(code.texts, cc, "ptx"))
 
 
 def _add_entry_points(target: CudaTarget, module: ir.Module, program: Program) -> None:
@@ -163,7 +148,7 @@ def _add_constants_and_stubs(
     }
     for name, value in constants.items():
         symbol = f"_ZN4atos{len(name)}{name}E"  # of a variable in the namespace atos
-        constant = ir.GlobalVariable(module, I32, symbol, addrspace=nvvm.ADDRSPACE_GLOBAL)
+        constant = ir.GlobalVariable(module, I32, symbol, addrspace=ADDRSPACE_GLOBAL)
         constant.global_constant = True
         constant.initializer = ir.Constant(I32, int(value))
     of_workload, of_body = [POINTER] * 4, [POINTER, POINTER, I64, POINTER, POINTER]

@@ -1,7 +1,7 @@
 """The Numba types of a task's parameters and how they are laid out, the same for both targets.
 
-What is registered with Numba's own registries from outside of Numba is taken over by numba-cuda, so everything in this package
-is registered once. Lowering asks `on_cuda(context)` in the few places where the targets differ.
+Both targets take what is registered with Numba's own registries, so everything in this package is registered once.
+Lowering asks `on_cuda(context)` in the few places where the targets differ.
 """
 
 from __future__ import annotations
@@ -359,7 +359,7 @@ def _field_type(dtype: np.dtype[Any]) -> types.Type:
 
 def on_cuda(context: Any) -> bool:
     """Whether code is being lowered for CUDA rather than for the CPU."""
-    return bool(context.target_name == "cuda")
+    return bool(context.target_name == "atos_cuda")
 
 
 class LargeConstant:

@@ -23,7 +23,7 @@ from atos_py.operators.filters import Filters
 from atos_py.operators.gather_rounds import GatherRounds
 from atos_py.operators.long_rows import make_long_rows
 
-pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 if not any(link.CORE_DIR.glob("core_*.fatbin")):
     pytest.skip("the core was built without GPU support", allow_module_level=True)

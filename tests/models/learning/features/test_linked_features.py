@@ -22,7 +22,7 @@ from atos_py.models.learning.features.maps import _edge_task, _vertex_task
 from atos_py.models.learning.label_spreading import Spreading, add_seed, coefficient
 from atos_py.models.learning.spmm import _store, _store4, _weighted_neighbor, _weighted_neighbor4
 
-pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 if not any(link.CORE_DIR.glob("core_*.fatbin")):
     pytest.skip("the core was built without GPU support", allow_module_level=True)
