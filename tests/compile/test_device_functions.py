@@ -141,7 +141,7 @@ def test_on_cpu_threads_they_are_refused():
 def test_results(worker):
     gpu = atos.device("cuda")
     queue = atos.Queue(8, dtype=np.uint32, device=gpu)
-    totals, rows = atos.zeros(4, np.int32, device=gpu), atos.full((4, 2), -1, np.int64, device=gpu)
+    totals, rows = atos.zeros(4, dtype=np.int32, device=gpu), atos.full((4, 2), -1, dtype=np.int64, device=gpu)
     floats = atos.asarray(np.arange(4, dtype=np.float32), device=gpu, readonly=False)
     queue.push(np.arange(4, dtype=np.uint32))
     queue.launch(counted, totals, rows, floats, worker=worker)
