@@ -38,10 +38,11 @@ def readme_program() -> str:
 
 def edited_source(number: int) -> str:
     """Return the search of the README, with a condition that an edit changes, and a small task."""
-    tasks = readme_program().partition("\n\n\ngraph = ")[0]
-    condition = "if atos.atomic_min("
+    tasks, _, rest = readme_program().partition("\n\n\n# On the first GPU")
+    condition = "if old > next_depth:"
+    assert rest
     assert tasks.count(condition) == 1
-    return (tasks + HELLO).replace("{number}", str(number)).replace(condition, f"if {number} < 1000 and atos.atomic_min(")
+    return (tasks + HELLO).replace("{number}", str(number)).replace(condition, f"if {number} < 1000 and old > next_depth:")
 
 
 def child(device: str | None) -> dict[str, float]:

@@ -194,8 +194,7 @@ def _check_versions() -> list[Finding]:
     found.append(Finding(section, "python", platform.python_version()))
     for package in ("numba", "numpy"):
         found.append(Finding(section, package, _find_installed_version(package) or "unknown"))
-    for name, package in {"cuda-core": "cuda-core", "libNVVM": "nvidia-nvvm"}.items():
-        version = _find_installed_version(package)
+    for name, version in {"cuda-core": _find_installed_version("cuda-core"), "libNVVM": _find_nvvm()}.items():
         value = version or "absent: tasks cannot be compiled for GPUs"
         found.append(Finding(section, name, value, None if version else _GPU_PACKAGES, for_gpu=True))
     built = _read_build_note().get("nvcc")
@@ -217,6 +216,19 @@ def _find_installed_version(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _find_nvvm() -> str | None:
+    """Return the version of the package that brings libNVVM, or else the library of a CUDA toolkit."""
+    version = _find_installed_version("nvidia-nvvm")
+    if version is not None:
+        return version
+    try:
+        from cuda import pathfinder
+
+        return str(pathfinder.load_nvidia_dynamic_lib("nvvm").abs_path)
+    except (ImportError, OSError, RuntimeError):  # among which is the error of what is not found
         return None
 
 

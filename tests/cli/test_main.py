@@ -64,12 +64,14 @@ class TestDiagnosis:
 
     def test_missing_packages(self, monkeypatch):
         monkeypatch.setattr(diagnosis, "_find_installed_version", lambda package: None)
+        monkeypatch.setattr(diagnosis, "_find_nvvm", lambda: None)
         for name in ("cuda-core", "libNVVM", "nvJitLink"):
             assert "cuda-core[cu13]" in str(value(name).mend)
 
     @pytest.mark.parametrize("there", ["nothing", "a card", "a GPU"])
     def test_what_only_a_gpu_needs_is_to_be_mended_only_with_one(self, there, monkeypatch, capsys):
         monkeypatch.setattr(diagnosis, "_find_installed_version", lambda package: None)
+        monkeypatch.setattr(diagnosis, "_find_nvvm", lambda: None)
         monkeypatch.setattr(diagnosis, "find_cuda", lambda: None)
         monkeypatch.setattr(diagnosis, "_find_item_sizes", lambda worker: ())
         monkeypatch.setattr(diagnosis, "_check_caches", list)

@@ -44,6 +44,74 @@ def test_tasks_are_compiled_without_numba_cuda():
     assert done.stdout == "1 True []\n", done.stderr[-2000:]
 
 
+AFTER_A_TASK = """
+import numpy as np
+import numba
+import atos_py as atos
+from atos_py.compile.codegen.target_cuda import compile_cuda
+from atos_py.compile.spec import ProgramSpec
+
+@atos.task
+def halve(worker, item):
+    worker.push(item // 2)
+
+compile_cuda(ProgramSpec(halve, None, (), np.dtype(np.uint32)), (9, 0))
+
+@numba.njit
+def count(n):
+    found, by_key = np.zeros(n), {}
+    for i in range(n):
+        found[i] = np.sum(np.array([i, 2 * i]))
+        by_key[i] = str(i)
+    return found.sum() + len(by_key)
+
+print(count(4))
+"""
+
+
+def test_functions_for_cpus_are_compiled_after_a_task_for_gpus():
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", AFTER_A_TASK], capture_output=True, text=True, check=False)
+    assert done.stdout == "22.0\n", done.stderr[-2000:]
+
+
+NEWER_NUMPY = """
+import numpy as np
+import numba.np.arrayobj  # which asks for NumPy's version
+
+for name in ("row_stack", "in1d", "trapz", "round_"):  # as in NumPy 2.5
+    vars(np).pop(name, None)
+true = np.__getattr__
+def missing(name):
+    if name in ("row_stack", "in1d", "trapz", "round_"):
+        raise AttributeError(name)
+    return true(name)
+np.__getattr__ = missing
+
+import atos_py as atos
+from atos_py.compile.codegen.target_cuda import compile_cuda
+from atos_py.compile.spec import ProgramSpec
+from numba import cuda
+
+@cuda.jit(device=True)
+def lane():
+    return cuda.laneid
+
+@atos.task
+def task(worker, item):
+    worker.push(item + lane())
+
+assert len(compile_cuda(ProgramSpec(task, None, (), np.dtype(np.int32)), (9, 0)).modules) == 2
+assert not hasattr(np, "row_stack")
+print("compiled")
+"""
+
+
+def test_a_numpy_without_the_names_that_numba_cuda_uses():
+    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", NEWER_NUMPY], capture_output=True, text=True, check=False)
+    assert done.stdout == "compiled\n", done.stderr[-2000:]
+
+
 SCIPY = """
 import sys
 import numpy as np

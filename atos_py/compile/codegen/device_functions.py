@@ -19,6 +19,7 @@ from numba.core.typing.templates import AbstractTemplate, signature
 from numba.extending import typeof_impl
 
 from .introspect import global_names
+from .numba_patches import removed_numpy_names
 from .types import TaskArray, refuse
 
 __all__ = ["DeviceFunction", "DeviceFunctions", "is_device_function", "names_of_numba_cuda"]
@@ -74,10 +75,9 @@ class DeviceFunctions:
         from numba import cuda
 
         symbol = f"atos_device_function_{len(self.modules)}"
-        fastmath = bool(options.get("fastmath"))
-        code, result = cuda.compile(
-            function, args, fastmath=fastmath, cc=self.capability, abi_info={"abi_name": symbol}, output="ltoir"
-        )
+        named = {"abi_info": {"abi_name": symbol}, "fastmath": bool(options.get("fastmath"))}
+        with removed_numpy_names():
+            code, result = cuda.compile(function, args, cc=self.capability, output="ltoir", **named)
         self.modules.append(bytes(code))
         return symbol, result
 

@@ -15,7 +15,7 @@ from numba.core.base import BaseContext
 from numba.core.descriptors import TargetDescriptor
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
-from numba.core.target_extension import CUDA, dispatcher_registry, jit_registry, target_registry
+from numba.core.target_extension import CUDA, dispatcher_registry, jit_registry, target_override, target_registry
 from numba.np import ufunc_db
 
 from .lower_remainders import take_exact_remainders
@@ -131,9 +131,10 @@ class _Context(BaseContext):
         return create_module(self, name)
 
     def load_additional_registries(self) -> None:
-        """Take what the CPU's context has."""
+        """Take what the CPU's context has, which it registers first: as the CPU's, or it would lack what is for CPUs alone."""
         others = cpu_target.target_context
-        others.refresh()
+        with target_override("cpu"):
+            others.refresh()
         for registry in registries_of(others):
             self.install_registry(registry)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
 from numba import njit
 from numba.core import byteflow, config, interpreter
 from numba.core.codegen import JITCodeLibrary, RuntimeLinker
@@ -30,11 +31,14 @@ __all__ = [
     "patch_options",
     "patch_reconstruction",
     "patch_unification",
+    "removed_numpy_names",
     "start_numba",
     "target_capability",
     "vectorize_unrolled_loops",
 ]
 
+# Names that NumPy has removed, and what they stood for. numba-cuda 0.30 uses some of them when it first compiles.
+_REMOVED = {"in1d": "isin", "round_": "round", "row_stack": "vstack", "trapz": "trapezoid"}
 # Of functions that are inlined where they are called.
 _INLINE_OPTIONS = {
     "error_model": "numpy",
@@ -58,6 +62,19 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
+
+
+@contextlib.contextmanager
+def removed_numpy_names() -> Iterator[None]:
+    """Give NumPy back, for a while, the names that it no longer has."""
+    missing = [name for name in _REMOVED if name not in vars(np)]
+    for name in missing:
+        setattr(np, name, getattr(np, _REMOVED[name]))
+    try:
+        yield
+    finally:
+        for name in missing:
+            delattr(np, name)
 
 
 @contextlib.contextmanager
