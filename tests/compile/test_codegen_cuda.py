@@ -17,7 +17,6 @@ import atos_py as atos
 from atos_py.compile.arguments import describe
 from atos_py.compile.codegen import ITEM_BYTES, item_bytes
 
-pytest.importorskip("cuda.core", reason="cuda-core is not installed")
 core = pytest.importorskip("cuda.core")
 
 from atos_py.compile.codegen.target_cuda import compile_cuda  # noqa: E402

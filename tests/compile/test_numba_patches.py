@@ -76,7 +76,9 @@ def test_functions_for_cpus_are_compiled_after_a_task_for_gpus():
 
 NEWER_NUMPY = """
 import numpy as np
-import numba.np.arrayobj  # which asks for NumPy's version
+import numba
+
+numba.njit(lambda: np.zeros(1))()  # which imports all of Numba, where the version of NumPy is asked for
 
 for name in ("row_stack", "in1d", "trapz", "round_"):  # as in NumPy 2.5
     vars(np).pop(name, None)
