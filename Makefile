@@ -121,7 +121,12 @@ try-wheel: dist
 	bare/bin/python -m pip install -q --no-compile -c versions.txt "$$wheel" && export ATOS_CACHE_DIR=bare/cache PATH= && \
 	bare/bin/python ../tests/installed.py $(if $(filter 1,$(KERNELS)),--published) $$gpu && bare/bin/atos demo --device cpu --graph road:60 rmat:8
 
-# Of what pip fetches nothing is compiled to bytecode before it is imported, which takes half a minute less.
+# The tests of tasks and launches with the newest Numba, if that is another one than the environment's.
+newest-numba: $(VENV)/installed
+	@$(BIN)/python tests/other_numba.py
+
+# Of what pip fetches nothing is compiled to bytecode before it is imported, which takes half a minute less. numba-cuda is there for
+# the tests of helpers that need it.
 $(VENV)/installed: pyproject.toml
 	@echo "setting up $(VENV): minutes, for what pip fetches and the compilers make"
 	@$(PYTHON) -m venv $(VENV)
@@ -131,7 +136,7 @@ $(VENV)/installed: pyproject.toml
 	@echo "compiling the core"
 	@$(call quietly,core,$(BIN)/python setup.py -q build_core) # which pip would do, but without a word
 	@echo "fetching the packages"
-	@{ test "$(ATOS_CPU_ONLY)" != 1 && $(BIN)/python -m pip install -q --no-compile --no-build-isolation -e ".[cu13,dev,docs]"; } || \
+	@{ test "$(ATOS_CPU_ONLY)" != 1 && $(BIN)/python -m pip install -q --no-compile --no-build-isolation -e ".[cu13,dev,docs]" "numba-cuda>=0.30"; } || \
 	{ echo "going on without the packages for GPUs"; $(BIN)/python -m pip install -q --no-compile --no-build-isolation -e ".[dev,docs]"; }
 	@touch $@
 
