@@ -31,16 +31,18 @@ class InThread:
         self.forest = forest_on_host(NODES, 3)
         self.stats: list[atos.LaunchStats] = []
         self.failures: list[BaseException] = []
-        self._queue = atos.Queue(2 * NODES, device=device)
         self._parts = [on_device(self.forest, device) for _ in range(turns)]
-        self._options = {"num_blocks": workers(device), "stream": OWN_STREAM, **options}
+        self._queues = [atos.Queue(2 * NODES, device=device) for _ in range(turns)]
+        for queue in self._queues:  # beforehand: a copy of the host's could wait for the other launch
+            queue.push([0, 1, 2])
+        # The best kernel, so that none is loaded beside another launch.
+        self._options = {"num_blocks": workers(device), "stream": OWN_STREAM, "tier": "best", **options}
         self.thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
         try:
-            for there, counts in self._parts:
-                self._queue.push([0, 1, 2])
-                self.stats.append(self._queue.launch_cta(grow, there, counts, **self._options))
+            for queue, (there, counts) in zip(self._queues, self._parts, strict=True):
+                self.stats.append(queue.launch_cta(grow, there, counts, **self._options))
         except BaseException as error:
             self.failures.append(error)
 
@@ -88,7 +90,7 @@ def test_a_launch_beside_one_that_holds_half_of_the_device(device, persistent, b
     queue.push([5])
     half = max(queue.launch_cta(count_item, counts, num_blocks=workers(device)).num_blocks // 2, 1)
     beside = InThread(device, 1, **options)
-    with queue.start(count_item, counts, num_blocks=half) as run:
+    with queue.start(count_item, counts, worker="cta", num_blocks=half) as run:
         run.push([1, 2])
         while counts[0] < 3:  # its workers are there
             time.sleep(0.001)
