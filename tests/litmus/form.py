@@ -54,16 +54,17 @@ class FormError(Exception):
 
 
 class Expression(NamedTuple):
-    """An expression of registers, and the registers in it."""
+    """An expression of registers, the registers in it, and its text."""
 
     code: Any
     names: frozenset[str]
+    text: str
 
 
 def expression(text: str) -> Expression:
     tree = ast.parse(text.strip(), mode="eval")
     names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
-    return Expression(compile(tree, text, "eval"), names)
+    return Expression(compile(tree, text, "eval"), names, text.strip())
 
 
 class Instruction(NamedTuple):
