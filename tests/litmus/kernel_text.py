@@ -63,6 +63,10 @@ def registers_of(thread: Thread) -> list[str]:
     return list(dict.fromkeys(line.into for line in thread.instructions if line.into))
 
 
+def meets(thread: Thread, barrier: str) -> bool:
+    return any(line.kind == "bar" and line.place == barrier for line in thread.instructions)
+
+
 def mnemonic(line: Instruction) -> str:
     """Return the instruction as PTX has it, without operands."""
     if line.kind == "fence":
@@ -82,6 +86,9 @@ class Text:
             dict.fromkeys(line.place for thread in program.threads for line in thread.instructions if line.kind == "bar")
         )
         self.blocks = [sorted({thread.block for thread in program.threads if thread.gpu == gpu}) for gpu in range(MOST_GPUS)]
+        for barrier in self.barriers:
+            if len({(thread.gpu, thread.block) for thread in program.threads if meets(thread, barrier)}) > 1:
+                raise FormError(f"{program.name}: threads of several blocks meet at {barrier}")
         rows = max(len(self.threads_of(gpu, block)) for gpu in range(MOST_GPUS) for block in self.blocks[gpu])
         self.slots = BLOCK_SIZE // (1 << (rows - 1).bit_length())
         if rows > MOST_THREADS or max(map(len, self.blocks)) > MOST_BLOCKS or len(self.places) > MOST_WORDS:
@@ -109,10 +116,7 @@ class Text:
             case "need":
                 return f"if (!{operands[0]}) {{ at = {number}; break; }}"
             case "bar":
-                meet = sum(
-                    any(other.place == line.place for other in thread.instructions if other.kind == "bar")
-                    for thread in self.program.threads
-                )
+                meet = sum(meets(thread, line.place) for thread in self.program.threads)
                 return f"LITMUS_BAR({1 + self.barriers.index(line.place)}, {meet * self.slots});"
             case "fence":
                 return f"LITMUS_FENCE({how});"

@@ -99,6 +99,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--instances", type=int, default=10**8, help="of each program, if the time is enough")
     parser.add_argument("--only", default="", help="words in the names of programs")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--architecture", default="native", help="of the GPU, as nvcc has it: sm_90")
     parser.add_argument("--out", type=Path, default=FILE)
     options = parser.parse_args(words)
     rows, new = read(options.out), list[Result]()
@@ -106,7 +107,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if shutil.which("nvcc") is None:
             parser.error("nvcc is not on the path")
         selected = {number: entry for number, entry in enumerate(entries()) if options.only in entry.name}
-        new = run(selected, options.seconds, options.instances, options.seed)
+        new = run(selected, options.seconds, options.instances, options.seed, options.architecture)
     write(options.out, rows | {row.key: row for row in new if row.instances})
     print("\n".join([*wrong(new), f"{sum(row.instances > 0 for row in new)} programs ran"]))
     return int(bool(wrong(new)))

@@ -39,7 +39,7 @@ class Entry(NamedTuple):
     @property
     def verdict(self) -> str:
         """What the axioms say of the condition of the program."""
-        return ALLOWED if counterexample(self.program) else FORBIDDEN
+        return verdict_of(self.program)
 
     @property
     def digest(self) -> str:
@@ -54,6 +54,11 @@ class Entry(NamedTuple):
         """What the program needs beside one GPU."""
         gpus = {thread.gpu for thread in self.program.threads}
         return "needs the host" if -1 in gpus else "needs two GPUs" if len(gpus) > 1 else ""
+
+
+@cache
+def verdict_of(program: Program) -> str:
+    return ALLOWED if counterexample(program) else FORBIDDEN
 
 
 class Result(NamedTuple):
