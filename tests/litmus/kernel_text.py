@@ -218,8 +218,11 @@ def unit(programs: Mapping[int, Program]) -> str:
     """Return a file of CUDA C++ with some programs, by their numbers."""
     texts = [Text(number, program) for number, program in programs.items()]
     rows = ",\n    ".join(text.description() for text in texts)
+    mine = (BLOCK_SIZE, MOST_GPUS, MOST_BLOCKS, MOST_THREADS, MOST_WORDS)
+    sizes = zip(("kBlockSize", "kMostGpus", "kMostBlocks", "kMostThreads", "kMostWords"), mine, strict=True)
     return (
         '#include "harness.cuh"\n\nnamespace litmus {\nnamespace {\n\n'
+        + f"static_assert({' && '.join(f'{name} == {size}' for name, size in sizes)});\n\n"
         + "\n".join(text.struct() for text in texts)
         + f"\nconst bool added = add_programs({{\n    {rows}}});\n\n}}  // namespace\n}}  // namespace litmus\n"
     )

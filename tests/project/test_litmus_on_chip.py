@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import random
 import re
 import shutil
 import subprocess
+from collections import Counter
 from itertools import chain, permutations
 
 import pytest
 from litmus import on_chip
-from litmus.form import FormError, Program, written_by
+from litmus.form import FormError, Instruction, Program, written_by
 from litmus.kernel_text import Text, in_cpp, mnemonic, unit
 from litmus.page import PAGE, made
 from litmus.results import ALLOWED, FORBIDDEN, PUBLISHED, SAFE, Entry, Result, counted, entries, not_run, read, write
@@ -60,11 +62,22 @@ def ptx(tmp_path_factory):
 
 
 def in_ptx(program: Program) -> list[list[str]]:
-    """Return the instructions of each thread."""
-    return [
-        ["barrier.sync" if line.kind == "bar" else mnemonic(line) for line in thread.instructions if line.kind != "need"]
-        for thread in program.threads
-    ]
+    """Return the instructions of each thread, a barrier with its number and how many threads meet there."""
+    barriers = list(dict.fromkeys(line.place for line in lines_of(program) if line.kind == "bar"))
+    shares = max(Counter((thread.gpu, thread.block) for thread in program.threads).values())
+    each = 256 // {1: 1, 2: 2, 3: 4, 4: 4}[shares]  # threads of the kernel that run the same thread of the program in a block
+
+    def text(line: Instruction) -> str:
+        if line.kind != "bar":
+            return mnemonic(line)
+        meet = sum(other.kind == "bar" and other.place == line.place for other in lines_of(program))
+        return f"barrier.sync {1 + barriers.index(line.place)}, {meet * each};"
+
+    return [[text(line) for line in thread.instructions if line.kind != "need"] for thread in program.threads]
+
+
+def lines_of(program: Program) -> list[Instruction]:
+    return [line for thread in program.threads for line in thread.instructions]
 
 
 @needs_nvcc
@@ -73,7 +86,8 @@ def test_kernels_have_the_instructions_of_their_programs_in_order(ptx):
     assert bodies.keys() == PROGRAMS.keys()
     for number, body in bodies.items():
         # The harness has words without a sign.
-        found = [name for name, _ in ASM.findall(body) if not name.endswith(".u32")]
+        asm = [(name, operands) for name, operands in ASM.findall(body) if not name.endswith(".u32")]
+        found = [f"{name} {operands.strip()}" if name == "barrier.sync" else name for name, operands in asm]
         threads = in_ptx(PROGRAMS[number])
         assert any(list(chain.from_iterable(order)) == found for order in permutations(threads)), (PROGRAMS[number].name, found)
 
@@ -90,10 +104,35 @@ def test_three_blocks_of_threads_fit_on_an_sm(ptx, tmp_path):
 
 def test_mnemonics_are_what_the_programs_say():
     for program in PROGRAMS.values():
-        for line in (line for thread in program.threads for line in thread.instructions):
+        for line in lines_of(program):
             if line.kind not in ("need", "bar"):
                 said = line.text.partition(" = ")[2] or line.text
                 assert re.sub(r"\.[sb]32$", "", mnemonic(line)) == said.split()[0]
+
+
+def test_the_host_knows_where_threads_run_and_how_words_begin():
+    for number, text in TEXTS.items():
+        program = text.program
+        values = text.description().replace("{", "[").replace("}", "]")
+        values = re.sub(r", run.*", "]", values)
+        its_number, threads, registers, words, slots, gpus, blocks, table, begin = ast.literal_eval(values)
+        assert (its_number, threads, gpus) == (number, len(program.threads), 1 + max(each.gpu for each in program.threads))
+        assert registers == len({line.into for line in lines_of(program) if line.into})
+        assert words == len(begin) == len(text.places)
+        assert dict(zip(text.places, begin, strict=True)) == {place: program.init.get(place, 0) for place in text.places}
+        assert program.init.keys() <= set(text.places)
+        found = {}
+        for gpu, rows in enumerate(table):
+            assert len(rows) == blocks[gpu]
+            for block, row in enumerate(rows):
+                assert len(row) == 4
+                assert sum(thread >= 0 for thread in row) * slots <= 256
+                found |= {thread: (gpu, block) for thread in row if thread >= 0}
+        assert sorted(found) == list(range(threads))
+        for one, other in permutations(range(threads), 2):
+            mine, its = program.threads[one], program.threads[other]
+            assert (found[one] == found[other]) == ((mine.gpu, mine.block) == (its.gpu, its.block))
+            assert (found[one][0] == found[other][0]) == (mine.gpu == its.gpu)
 
 
 # The macros of harness.cuh for a CPU: a thread runs after the other, so orders do not matter.
