@@ -145,10 +145,10 @@ def test_results(worker):
     floats = atos.asarray(np.arange(4, dtype=np.float32), device=gpu, readonly=False)
     queue.push(np.arange(4, dtype=np.uint32))
     queue.launch(counted, totals, rows, floats, worker=worker)
-    assert totals.numpy().tolist() == [3] * 4
-    assert floats.numpy().tolist() == [1.5, 3.5, 5.5, 7.5]
-    assert (rows.numpy()[:, 0] == -1).all()
-    assert (rows.numpy()[:, 1] % 2 == 0).all()
+    assert totals.to_numpy().tolist() == [3] * 4
+    assert floats.to_numpy().tolist() == [1.5, 3.5, 5.5, 7.5]
+    assert (rows.to_numpy()[:, 0] == -1).all()
+    assert (rows.to_numpy()[:, 1] % 2 == 0).all()
 
 
 @atos.task
