@@ -38,6 +38,7 @@ __all__ = [
     "JoinsParts",
     "combine_of",
     "handles_of",
+    "has_stray_parent",
     "identity",
     "is_in_word",
     "list_free",
@@ -142,6 +143,15 @@ def handles_of(index: NDArray[np.int64], info: NDArray[np.int64]) -> NDArray[np.
     """Return the handles of records, from their indices and what they are."""
     code = info >> INFO_CODE & 3
     return (info >> INFO_GENERATION) << HANDLE_GENERATION | code << HANDLE_CODE | (index + 1)
+
+
+def has_stray_parent(words: NDArray[np.int64]) -> bool:
+    """Whether an open record of a file arrives at a record that is not there: to arrive would write beside all records."""
+    arrives = words[:, INFO] & (IS_OPEN | PUSHES) == IS_OPEN
+    parents = words[arrives, LINK]
+    parents = parents[parents != 0]
+    index = parents & INDEX
+    return bool(np.any((parents < 0) | (index == 0) | (index > len(words))))
 
 
 def list_free(words: NDArray[np.int64], heads: NDArray[np.int64], own: NDArray[np.int64]) -> None:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -39,6 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray
+from ..arrays.join_layout import has_stray_parent
 from ..arrays.joins import ArrayForm, Joins
 from ..arrays.partitioned import PartitionedArray
 from ..compile.codegen import ITEM_BYTES
@@ -272,6 +274,9 @@ def load(
             raise CheckpointError(path, f"its header makes no sense: {error}") from error
         with all_succeed(group), _reading(path):
             saved = _read_queue(path, file, header)
+            for name in joins:
+                if has_stray_parent(_read_ahead(path, file, header, f"{name}.words")):
+                    raise CheckpointError(path, f"a join of {name!r} arrives at a join that is not there")
         restore(queue, saved)
         for name, value in joins.items():
             targets |= value._make_room(name, used[name])
@@ -307,6 +312,17 @@ def _read_queue(path: Path, file: BinaryIO, header: _Header) -> QueueSnapshot:
         if numbers.max(initial=0) >= len(header.kinds):
             raise CheckpointError(path, f"an item is of kind {numbers.max()} of {len(header.kinds)}")
     return QueueSnapshot(header.options, items, priorities, header.kinds, numbers, header.state)
+
+
+def _read_ahead(path: Path, file: BinaryIO, header: _Header, name: str) -> NDArray[Any]:
+    """Read one of the arrays, of a file that is at the first of them, and leave the file there."""
+    begin, (dtype, shape) = file.tell(), header.arrays[name]
+    before = itertools.takewhile(lambda each: each != name, header.arrays)
+    file.seek(sum(header.arrays[each][0].itemsize * math.prod(header.arrays[each][1]) for each in before), os.SEEK_CUR)
+    values = np.empty(shape, dtype)
+    _read_into(path, file, _view_bytes(values))
+    file.seek(begin)
+    return values
 
 
 def _fill(path: Path, file: BinaryIO, header: _Header, targets: Mapping[str, Array | PartitionedArray]) -> None:

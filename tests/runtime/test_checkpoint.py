@@ -267,6 +267,29 @@ def test_a_header_that_lies_is_refused(path, change, reason):
     assert re.search(reason, refused(path).reason)
 
 
+@pytest.mark.parametrize("parent", [2, 2**32, 2**31, -(2**31), 2**63 - 1, -1])
+def test_a_join_whose_parent_is_not_there_is_refused(path, parent):
+    """Where an arrival would write beside the records."""
+    joins = atos.Joins(4, device="cpu")
+    handle, values = joins.open(3), np.arange(7, dtype=np.float32)
+    atos.Queue(10, device="cpu").save(path, values=values, joins=joins)
+    length = int.from_bytes(path.read_bytes()[12:16], "little")
+    header, body = path.read_bytes()[16:][:length], bytearray(path.read_bytes()[16 + length : -32])
+    at = values.nbytes
+    assert np.frombuffer(body, "<i8", 4, at).tolist()[:3] == [3, 0, 0]  # arrivals that are missing, a mark, and the parent
+    for link, is_right in ((handle, True), (parent, False)):
+        body[at + 16 : at + 24] = int.to_bytes(link, 8, "little", signed=True)
+        path.write_bytes(forged(header, bytes(body)))
+        other, filled = atos.Joins(4, device="cpu"), np.full(7, 42, np.float32)
+        if is_right:
+            atos.Queue.load(path, device="cpu", values=filled, joins=other)
+            assert (other.waiting().parent.tolist(), filled.tolist()) == ([handle], values.tolist())
+            continue
+        with pytest.raises(CheckpointError, match="a join of 'joins' arrives at a join that is not there"):
+            atos.Queue.load(path, device="cpu", values=filled, joins=other)
+        assert (other.pending, set(filled.tolist())) == (0, {42})
+
+
 def test_a_capacity_that_no_memory_holds(path):
     path.write_bytes(forged(json.dumps(GOOD | {"capacity": 2**61}).encode(), BODY))
     with pytest.raises(atos.DeviceMemoryError, match="larger than any memory"):

@@ -107,7 +107,13 @@ def fuzz(folder: Path, seconds: float, seed: int) -> None:
         f"-seed={seed % 2**31 or 1}",
         f"-max_len={LARGEST_INPUT}",
     ]
-    flags += ["-rss_limit_mb=0", f"-timeout={10 * PATIENCE:.0f}", f"-artifact_prefix={folder}/", "-print_final_stats=0", "-verbosity=0"]
+    flags += [
+        "-rss_limit_mb=0",
+        f"-timeout={10 * PATIENCE:.0f}",
+        f"-artifact_prefix={folder}/",
+        "-print_final_stats=0",
+        "-verbosity=0",
+    ]
     atheris.Setup([sys.argv[0], *flags, str(corpus)], trial, custom_mutator=some_mutation)
     atheris.Fuzz()
 
