@@ -7,6 +7,7 @@ right from the object alone, or raises an AtosError, and this process has never 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -47,6 +48,11 @@ class WrongError(Exception):
 def demand(holds: Any, what: str) -> None:
     if not holds:
         raise WrongError(what)
+
+
+@atos.task
+def arrive(worker, v, joins, handles):  # type: ignore[no-untyped-def]
+    worker.arrive_at(joins, handles[v % handles.size], 1)
 
 
 # --- What is right
@@ -147,7 +153,7 @@ def read_checkpoint(content: bytes, switches: dict[str, bool], folder: Path, joi
 
 
 def check_joins(joins: atos.Joins) -> None:
-    """Use joins that a checkpoint has filled: what is open is listed, and others can be opened beside it."""
+    """Use joins that a checkpoint has filled: what is open is listed, others can be opened beside it, and tasks can arrive."""
     waiting, pending, _ = joins.waiting(), joins.pending, joins.result
     demand(len(waiting.handle) == pending, "some joins wait unlisted")
     try:
@@ -156,6 +162,10 @@ def check_joins(joins: atos.Joins) -> None:
         return
     demand(len({*opened.tolist(), *waiting.handle.tolist()}) == pending + 8, "a join was opened that was open already")
     demand(joins.pending == pending + 8, "joins that were opened are not open")
+    handles, queue = atos.asarray(np.append(opened, waiting.handle), device="cpu"), atos.Queue(100, device="cpu")
+    queue.push(np.arange(min(len(handles), 100)))
+    with contextlib.suppress(AtosError):  # more arrivals than a join of the file waits for, or fewer
+        queue.launch_thread(arrive, joins, handles, num_blocks=2, timeout=5)
 
 
 def read_signed(content: bytes, switches: dict[str, bool], folder: Path, joins: bool = False) -> None:
