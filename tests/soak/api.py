@@ -42,6 +42,12 @@ def halve(worker, v, seen):  # type: ignore[no-untyped-def]
             worker.push(v // 2)
 
 
+@atos.task
+def keep(worker, v, seen):  # type: ignore[no-untyped-def]
+    if worker.rank == 0:
+        atos.atomic_add(seen, v, 1)
+
+
 def halves(v: int) -> Counter[int]:
     """Return the items that `halve` runs for one item."""
     found = Counter([v])
@@ -70,11 +76,19 @@ class Calls(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.folder.cleanup()
 
-    @initialize(capacity=st.integers(1, 20), grows=st.booleans(), undirected=st.booleans())
-    def begin(self, capacity: int, grows: bool, undirected: bool) -> None:
+    @initialize(
+        capacity=st.integers(1, 20),
+        grows=st.booleans(),
+        undirected=st.booleans(),
+        buckets=st.sampled_from([2, 4, 64]),
+        delta=st.sampled_from([1, 0.3, "auto"]),
+    )
+    def begin(self, capacity: int, grows: bool, undirected: bool, buckets: int, delta: Any) -> None:
         self.queue = atos.Queue(capacity, max_capacity=None if grows else capacity, device=self.device)
         self.graph = atos.DynamicGraph(VERTICES, undirected=undirected, device=self.device)
         self.edges: list[tuple[int, int]] = []
+        self.urgent = atos.Queue(capacity, buckets=buckets, delta=delta, device=self.device)
+        self.ranked: list[tuple[int, float]] = []
 
     # --- The queue
 
@@ -137,6 +151,34 @@ class Calls(RuleBasedStateMachine):
             assert len(self.queue) == len(self.waiting)
             assert self.queue.peek().tolist() == self.waiting
             assert np.array_equal(self.seen.to_numpy(), self.ran)
+
+    # --- A queue with priorities
+
+    @rule(
+        pairs=st.lists(
+            st.tuples(st.integers(0, ITEMS - 1), st.sampled_from([-1.5, 0, 0.1, 3, 1e30, np.inf, -np.inf])), max_size=5
+        )
+    )
+    def push_with_priorities(self, pairs: list[tuple[int, float]]) -> None:
+        self.urgent.push([item for item, _ in pairs], [priority for _, priority in pairs])
+        self.ranked += pairs
+
+    @rule(worker=st.sampled_from(["thread", "cta"]), persistent=st.booleans(), barrier=st.booleans())
+    def launch_with_priorities(self, **options: Any) -> None:
+        self.urgent.launch(keep, self.seen, num_blocks=2, **options)
+        for item, _ in self.ranked:
+            self.ran[item] += 1
+        self.ranked = []
+
+    @rule()
+    def save_and_load_with_priorities(self) -> None:
+        self.urgent.save(self.path)
+        self.urgent = atos.Queue.load(self.path, device=self.device)
+
+    @invariant()
+    def the_queue_with_priorities_is_sorted(self) -> None:
+        if hasattr(self, "urgent"):
+            assert self.urgent.peek().tolist() == [item for item, _ in sorted(self.ranked, key=lambda pair: pair[1])]
 
     # --- The array
 

@@ -101,15 +101,15 @@ def read_graph(name: str, content: bytes, switches: dict[str, bool], folder: Pat
     path.write_bytes(content)
     in_parts = options.pop("devices")
     try:
-        if in_parts:
-            atos.Graph.load(path, devices=["cpu:0", "cpu:1"], **options)
-            return
+        parts = atos.Graph.load(path, devices=["cpu:0", "cpu:1"], **options) if in_parts else None
         graph = atos.Graph.load(path, device="cpu", **options)
     except AtosError as error:
         demand(str(path) in str(error), f"a refusal that does not name the file: {error}")
         demand((getattr(error, "line", None) or 1) >= 1, f"a refusal of line {getattr(error, 'line', None)}")
         return
     check_graph(graph, **switches)
+    if parts is not None:
+        demand((parts.num_vertices, parts.num_edges) == (graph.num_vertices, graph.num_edges), "the size of a graph in parts")
     skewed = b"skew" in content.lower()  # then chunks have both directions of an edge
     if name in TEXTS and not skewed and not any(switches.values()):
         found = [
