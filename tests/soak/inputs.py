@@ -110,8 +110,9 @@ def read_graph(name: str, content: bytes, switches: dict[str, bool], folder: Pat
     check_graph(graph, **switches)
     if parts is not None:
         demand((parts.num_vertices, parts.num_edges) == (graph.num_vertices, graph.num_edges), "the size of a graph in parts")
-    skewed = b"skew" in content.lower()  # then chunks have both directions of an edge
-    if name in TEXTS and not skewed and not any(switches.values()):
+    # The plain reader knows no attributes of networkx, and no matrix of which each line stands for two edges.
+    is_plain = name in TEXTS and b"{" not in content and b"skew" not in content.lower()
+    if is_plain and not any(switches.values()):
         found = [
             (int(u), int(v)) if chunk.weights is None else (int(u), int(v), float(chunk.weights[i]))
             for chunk in read_edges(path).chunks
