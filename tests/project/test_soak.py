@@ -86,7 +86,7 @@ def test_a_fault_is_found(kept, tmp_path, monkeypatch, part):
     program.write_text(f"{fault}\nfuzz.main()\n")
     monkeypatch.setitem(run.PROGRAMS, part, program)
     with pytest.raises(run.FailedError, match="ended with 1, seed 3") as failed:
-        run.take_turn(part, tmp_path, 20, 3, "cpu")
+        run.take_turn(part, tmp_path, 200, 3, "cpu")  # which ends when the fault is found
     said, again = str(failed.value), str(failed.value).splitlines()[-1]
     assert again.startswith("again: python ")
     if part == "launches":
