@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,8 +38,8 @@ __all__ = [
     "UNDECLARED",
     "JoinsParts",
     "combine_of",
+    "explain_stray",
     "handles_of",
-    "has_stray_parent",
     "identity",
     "is_in_word",
     "list_free",
@@ -145,13 +146,20 @@ def handles_of(index: NDArray[np.int64], info: NDArray[np.int64]) -> NDArray[np.
     return (info >> INFO_GENERATION) << HANDLE_GENERATION | code << HANDLE_CODE | (index + 1)
 
 
-def has_stray_parent(words: NDArray[np.int64]) -> bool:
-    """Whether an open record of a file arrives at a record that is not there: to arrive would write beside all records."""
-    arrives = words[:, INFO] & (IS_OPEN | PUSHES) == IS_OPEN
-    parents = words[arrives, LINK]
+def explain_stray(words: NDArray[np.int64], items: NDArray[np.int64], kinds: Sized | None, place: int) -> str | None:
+    """Say which open record of a file would have a launch write beside its arrays, or return None.
+
+    `items` are those that the records push, with the number of one of `kinds` in the byte `place`, unless items have no kind.
+    """
+    state = words[:, INFO] & (IS_OPEN | PUSHES)
+    parents = words[state == IS_OPEN, LINK]
     parents = parents[parents != 0]
     index = parents & INDEX
-    return bool(np.any((parents < 0) | (index == 0) | (index > len(words))))
+    if np.any((parents < 0) | (index == 0) | (index > len(words))):
+        return "a join arrives at a join that is not there"
+    if kinds is not None and np.any(items[state == IS_OPEN | PUSHES].view(np.uint8)[:, place] >= len(kinds)):
+        return "the item of a join is of a kind that is not there"
+    return None
 
 
 def list_free(words: NDArray[np.int64], heads: NDArray[np.int64], own: NDArray[np.int64]) -> None:

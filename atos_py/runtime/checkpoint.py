@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import json
 import math
 import os
@@ -40,10 +39,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray
-from ..arrays.join_layout import has_stray_parent
+from ..arrays.join_layout import explain_stray
 from ..arrays.joins import ArrayForm, Joins
 from ..arrays.partitioned import PartitionedArray
-from ..compile.codegen import ITEM_BYTES
+from ..compile.codegen import ITEM_BYTES, stored_bytes
 from ..core.library import lib
 from ..core.process_group import ProcessGroup, all_succeed, whole
 from ..errors import AtosError, CheckpointError, InvalidArgumentError, UnsupportedTypeError
@@ -275,8 +274,10 @@ def load(
         with all_succeed(group), _reading(path):
             saved = _read_queue(path, file, header)
             for name in joins:
-                if has_stray_parent(_read_ahead(path, file, header, f"{name}.words")):
-                    raise CheckpointError(path, f"a join of {name!r} arrives at a join that is not there")
+                words, items = (_read_ahead(path, file, header, f"{name}.{field}") for field in ("words", "item"))
+                stored = stored_bytes(header.options.dtype.itemsize, header.kinds is not None)
+                if stray := explain_stray(words, items, header.kinds, stored - 1):
+                    raise CheckpointError(path, f"of {name!r}, {stray}")
         restore(queue, saved)
         for name, value in joins.items():
             targets |= value._make_room(name, used[name])
@@ -316,10 +317,9 @@ def _read_queue(path: Path, file: BinaryIO, header: _Header) -> QueueSnapshot:
 
 def _read_ahead(path: Path, file: BinaryIO, header: _Header, name: str) -> NDArray[Any]:
     """Read one of the arrays, of a file that is at the first of them, and leave the file there."""
-    begin, (dtype, shape) = file.tell(), header.arrays[name]
-    before = itertools.takewhile(lambda each: each != name, header.arrays)
-    file.seek(sum(header.arrays[each][0].itemsize * math.prod(header.arrays[each][1]) for each in before), os.SEEK_CUR)
-    values = np.empty(shape, dtype)
+    begin, values = file.tell(), np.empty(*reversed(header.arrays[name]))
+    before = list(header.arrays.values())[: list(header.arrays).index(name)]
+    file.seek(sum(each.itemsize * math.prod(lengths) for each, lengths in before), os.SEEK_CUR)
     _read_into(path, file, _view_bytes(values))
     file.seek(begin)
     return values
