@@ -13,7 +13,7 @@ from soak.inputs import BETWEEN, DEVICES, SWITCHES, TEXT_NAMES, encode
 from test_hostile_files import TOKENS
 
 import atos_py as atos
-from atos_py.runtime.checkpoint import _CHECKSUM_BYTES, _FIXED_BYTES
+from atos_py.runtime.checkpoint import _CHECKSUM_BYTES, _FIXED_BYTES, _MAGIC
 
 __all__ = ["WORDS", "valid_inputs"]
 
@@ -50,11 +50,12 @@ def checkpoints(folder: Path) -> dict[str, bytes]:
         "newest": atos.Queue(10, take="newest", device="cpu"),
         "values": atos.Queue(10, dtype=np.int64, device="cpu"),
         "joins": atos.Queue(10, device="cpu"),
+        "joins of large items": atos.Queue(10, dtype=np.dtype([(name, "i8") for name in "abcd"]), device="cpu"),
     }
     for name, queue in queues.items():
-        queue.push(np.arange(3).astype(record) if name == "records" else [1, 2, 3])
+        queue.push(np.zeros(3, queue.dtype) if queue.dtype.names else [1, 2, 3])
         arrays = {"values": np.arange(7, dtype=np.float32)} if name == "values" else {}
-        if name == "joins":
+        if name.startswith("joins"):
             joins = arrays["joins"] = atos.Joins(4, max_capacity=64, device="cpu")
             joins.open(2, n=3)
         queue.save(path, **arrays)
@@ -80,10 +81,16 @@ def valid_inputs(folder: Path) -> list[bytes]:
     for name, content in checkpoints(folder).items():
         switches = () if name == "values" else ("sort",)
         found.append(encode("checkpoint", content, *switches))
-        switches += ("renumber",) if content[len(content[:8])] == 2 else ()
+        switches += ("renumber",) if content[len(_MAGIC)] == 2 else ()
         length = int.from_bytes(content[_FIXED_BYTES - 4 : _FIXED_BYTES], "little")
         header, body = content[_FIXED_BYTES:][:length], content[_FIXED_BYTES + length : -_CHECKSUM_BYTES]
-        found.append(encode("joins" if name == "joins" else "signed checkpoint", header + BETWEEN + body, *switches))
+        reader = "joins" if name.startswith("joins") else "signed checkpoint"
+        found.append(encode(reader, header + BETWEEN + body, *switches))
+        if name in ("plain", "joins"):
+            of_kinds = json.dumps(json.loads(header) | {"buckets": None, "delta": "auto", "kinds": ["a", None]}).encode()
+            of_items = 3 * np.dtype(json.loads(header)["dtype"]).itemsize
+            kinds = body[:of_items] + b"\0\1\1" + body[of_items:]
+            found.append(encode(reader, of_kinds + BETWEEN + kinds, *switches, "renumber"))
     report = {
         "devices": DEVICES,
         "versions": {"numpy": "2"},
