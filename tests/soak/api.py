@@ -304,9 +304,9 @@ def edges_of(graph: atos.Graph) -> Counter[tuple[int, int]]:
     return Counter(zip(sources.tolist(), graph.indices.tolist(), strict=True))
 
 
-def run_block(number: int, device: str, examples: int = EXAMPLES, steps: int = STEPS) -> int:
+def run_block(number: int, device: str) -> int:
     """Run sequences that a seed draws; return how many steps they have."""
-    before, how = Calls.steps, settings(max_examples=examples, stateful_step_count=steps, deadline=None, database=None)
+    before, how = Calls.steps, settings(max_examples=EXAMPLES, stateful_step_count=STEPS, deadline=None, database=None)
     Calls.device = device
     run_state_machine_as_test(seed(number)(Calls), settings=settings(how, suppress_health_check=list(HealthCheck)))
     return Calls.steps - before
