@@ -12,7 +12,7 @@ export PIP_ROOT_USER_ACTION = ignore
 # With nvcc on this machine nothing is fetched for the build; without it, PyPI's wheels hold a complete one.
 NVCC_WHEELS = $(shell CUDA_HOME="$(CUDA_HOME)" ATOS_CPU_ONLY="$(ATOS_CPU_ONLY)" $(PYTHON) atos_py/tools/cuda_toolkit.py)
 
-.PHONY: demo test tests test-all lint docs gpu-test gpu-test-all build dist wheel-test try-wheel clean
+.PHONY: demo test tests test-all lint docs soak gpu-test gpu-test-all build dist wheel-test try-wheel clean
 
 # What a command does, and how long on two cores, in a line before anything else. The first command in a clone sets up $(VENV) too.
 SAYS_demo := BFS on each device, with each worker, in each schedule, each result proved right: about a minute
@@ -58,6 +58,13 @@ test-all: build
 	$(if $(ATOS_STAMP),$(if $(filter all,$(PARTS)),ATOS_TEST_CASES=$(ATOS_TEST_CASES)) $(BIN)/python -m pytest --numprocesses auto --dist loadgroup)
 	$(if $(filter outdated,$(PARTS)),$(BIN)/python tests/stamps.py wheel || )$(if $(filter all wheel outdated,$(PARTS)),\
 	{ $(MAKE) try-wheel && $(BIN)/python tests/stamps.py wheel 2; }) # trials: installed.py and the demo
+
+# Launches, inputs and API calls drawn at random; a run in which nothing fails adds a line to tests/soak.csv.
+MINUTES ?= 10
+soak: build
+	@$(BIN)/python -c "import atheris" 2> /dev/null || $(BIN)/python -m pip install -q atheris || \
+	echo "going on without atheris: inputs are changed at random, and not guided by coverage"
+	@$(BIN)/python tests/soak/run.py --minutes $(MINUTES)
 
 # On a machine with a GPU, in an environment that has the packages: everything that needs one, JOBS tests at a time. Of a test with
 # several parameters, cases in which every two of their values come together; gpu-test-all has all. It goes on where it was stopped

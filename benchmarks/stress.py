@@ -168,6 +168,7 @@ class Progress:
 
     left: int
     end: float = math.inf  # when no more launches begin, by the monotonic clock
+    nodes: float = math.inf  # that a tree has at most
     rows: dict[tuple[str, ...], Counter[str]] = field(default_factory=dict)
     running: dict[int, tuple[float, tuple[str, ...], Any]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -187,14 +188,15 @@ class Progress:
 class Places:
     """The trees and counters of one thread on one device; `seen` goes on from launch to launch."""
 
-    def __init__(self, device: atos.Device, file: Path) -> None:
-        self.first = [atos.asarray(first, device=device, readonly=True) for first in TREES]
-        self.seen = [atos.zeros(len(first) - 1, dtype=np.int32, device=device) for first in TREES]
-        self.aside = [atos.zeros(len(first) - 1, dtype=np.int32, device=device) for first in TREES]
+    def __init__(self, device: atos.Device, file: Path, nodes: float) -> None:
+        self.trees = [first for first in TREES if len(first) - 1 <= nodes]
+        self.first = [atos.asarray(first, device=device, readonly=True) for first in self.trees]
+        self.seen = [atos.zeros(len(first) - 1, dtype=np.int32, device=device) for first in self.trees]
+        self.aside = [atos.zeros(len(first) - 1, dtype=np.int32, device=device) for first in self.trees]
         self.nothing = atos.zeros(1, dtype=np.int32, device=device)
         self.joins, self.joined = atos.Joins(1, device=device), 0  # and what has arrived at the root so far
         self.halt = atos.zeros(1, dtype=np.int64, device=device)
-        self.times = [0] * len(TREES)
+        self.times = [0] * len(self.trees)
         self.queues: dict[tuple[Any, ...], atos.Queue] = {}
         self.file = file
 
@@ -236,8 +238,8 @@ def one(chance: random.Random, device: atos.Device, places: Places, progress: Pr
     started = persistent and not barrier and not ordered and chance.random() < 0.5
     newest = persistent and not barrier and not ordered and chance.random() < 0.5
     order = "priorities" if ordered else "newest first" if newest else ""
-    number = chance.randrange(len(TREES))
-    nodes = len(TREES[number]) - 1
+    number = chance.randrange(len(places.trees))
+    nodes = len(places.trees[number]) - 1
     looks = name == "one" and not started and nodes < 1000 and chance.random() < 0.4
     row = (
         str(device),
@@ -349,14 +351,14 @@ def work(seed: int, device: atos.Device, progress: Progress) -> None:
     chance, stream = random.Random(seed), stream_of_thread(device)
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "queue.atos"
-        places = Places(device, file)
+        places = Places(device, file, progress.nodes)
         while progress.take():
             try:
                 one(chance, device, places, progress, stream if chance.random() < 0.7 else None)
             except Exception as error:
                 print(f"{device}: {error!r}", file=sys.stderr, flush=True)
                 progress.add((str(device), "", "", ""), failed=1)
-                places = Places(device, file)
+                places = Places(device, file, progress.nodes)
 
 
 def table(progress: Progress) -> str:
@@ -370,22 +372,36 @@ def table(progress: Progress) -> str:
     return "\n".join(lines)
 
 
-def stress(device: atos.Device, launches: int, threads: int, seed: int, patience: float, seconds: float = math.inf) -> bool:
-    """Run the launches, as many as begin within so many seconds, and print the table; whether all went well."""
-    begin = time.monotonic()
-    progress = Progress(launches, begin + seconds)
+def launch_all(device: atos.Device, progress: Progress, threads: int, seed: int, patience: float) -> bool:
+    """Run launches until there are enough; whether all went well. If one hangs, print the table and end the process."""
     workers = [threading.Thread(target=work, args=(seed + k, device, progress), daemon=True) for k in range(threads)]
     for thread in workers:
         thread.start()
-    while any(thread.is_alive() for thread in workers):
-        time.sleep(0.2)
+    while alive := [thread for thread in workers if thread.is_alive()]:
+        alive[0].join(0.2)
         for since, row, options in tuple(progress.running.values()):
             if time.monotonic() - since > patience:
                 progress.add(row, launches=1, hung=1)
                 print(table(progress), f"\nhung: {row} {options}", flush=True)
                 os._exit(2)  # nothing can end the launch, nor the thread that waits for it
-    print(table(progress), f"\n\n{threads} threads, {time.monotonic() - begin:.0f} s, seed {seed}", flush=True)
     return not any(counts[name] for counts in progress.rows.values() for name in ("wrong", "lost", "hung", "failed"))
+
+
+def stress(
+    device: atos.Device,
+    launches: int,
+    threads: int,
+    seed: int,
+    patience: float,
+    seconds: float = math.inf,
+    nodes: float = math.inf,
+) -> bool:
+    """Run the launches, as many as begin within so many seconds, and print the table; whether all went well."""
+    begin = time.monotonic()
+    progress = Progress(launches, begin + seconds, nodes)
+    right = launch_all(device, progress, threads, seed, patience)
+    print(table(progress), f"\n\n{threads} threads, {time.monotonic() - begin:.0f} s, seed {seed}", flush=True)
+    return right
 
 
 def resident_bytes() -> int:
@@ -447,6 +463,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--patience", type=float, default=20, help="seconds after which a launch counts as hung")
     parser.add_argument("--seconds", type=float, default=math.inf, help="after which no more launches begin")
+    parser.add_argument("--nodes", type=int, default=10_000, help="that a tree has at most")
     parser.add_argument("--leak", type=int, metavar="LAUNCHES", help="look for leaks in so many small launches instead")
     options = parser.parse_args()
     right = True
@@ -454,7 +471,8 @@ def main() -> None:
         if options.leak:
             right &= leak(device, options.leak)
         else:
-            right &= stress(device, options.launches, options.threads, options.seed, options.patience, options.seconds)
+            how = options.launches, options.threads, options.seed, options.patience, options.seconds, options.nodes
+            right &= stress(device, *how)
     sys.exit(0 if right else 1)
 
 

@@ -14,8 +14,11 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+sys.path.append(str(ROOT / "tests"))
 os.environ.setdefault("ATOS_DEVICE", "cpu")  # the gallery's outputs are those of any machine
 os.environ.setdefault("MPLBACKEND", "agg")
+
+from soak.table import with_sums  # noqa: E402
 
 import atos_py  # noqa: E402
 
@@ -79,6 +82,11 @@ def _orphan(_app: Sphinx, name: str, text: list[str]) -> None:
         text[0] = f"---\norphan: true\n---\n{text[0]}"
 
 
+def _soak(_app: Sphinx, _name: str, text: list[str]) -> None:
+    """Put the sums of `tests/soak.csv` where a page has the mark for them."""
+    text[0] = with_sums(text[0])
+
+
 def _keep_colon(_app: Sphinx, what: str, _name: str, _obj: object, _options: Any, lines: list[str]) -> None:
     """Put an empty comment before a property's text, of which napoleon takes what stands before a colon for the type."""
     if what == "property":
@@ -109,5 +117,6 @@ def setup(app: Sphinx) -> None:
     """Connect what is above."""
     app.add_post_transform(_InlineDrawings)
     app.connect("source-read", _orphan)
+    app.connect("source-read", _soak)
     app.connect("autodoc-process-docstring", _keep_colon, priority=400)  # before napoleon
     app.connect("autodoc-process-signature", _aliases)

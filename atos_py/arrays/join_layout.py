@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ __all__ = [
     "UNDECLARED",
     "JoinsParts",
     "combine_of",
+    "explain_stray",
     "handles_of",
     "identity",
     "is_in_word",
@@ -142,6 +144,22 @@ def handles_of(index: NDArray[np.int64], info: NDArray[np.int64]) -> NDArray[np.
     """Return the handles of records, from their indices and what they are."""
     code = info >> INFO_CODE & 3
     return (info >> INFO_GENERATION) << HANDLE_GENERATION | code << HANDLE_CODE | (index + 1)
+
+
+def explain_stray(words: NDArray[np.int64], items: NDArray[np.int64], kinds: Sized | None, place: int) -> str | None:
+    """Say which open record of a file would have a launch write beside its arrays, or return None.
+
+    `items` are those that the records push, with the number of one of `kinds` in the byte `place`, unless items have no kind.
+    """
+    state = words[:, INFO] & (IS_OPEN | PUSHES)
+    parents = words[state == IS_OPEN, LINK]
+    parents = parents[parents != 0]
+    index = parents & INDEX
+    if np.any((parents < 0) | (index == 0) | (index > len(words))):
+        return "a join arrives at a join that is not there"
+    if kinds is not None and np.any(items[state == IS_OPEN | PUSHES].view(np.uint8)[:, place] >= len(kinds)):
+        return "the item of a join is of a kind that is not there"
+    return None
 
 
 def list_free(words: NDArray[np.int64], heads: NDArray[np.int64], own: NDArray[np.int64]) -> None:

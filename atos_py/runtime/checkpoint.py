@@ -39,9 +39,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray
+from ..arrays.join_layout import explain_stray
 from ..arrays.joins import ArrayForm, Joins
 from ..arrays.partitioned import PartitionedArray
-from ..compile.codegen import ITEM_BYTES
+from ..compile.codegen import ITEM_BYTES, stored_bytes
 from ..core.library import lib
 from ..core.process_group import ProcessGroup, all_succeed, whole
 from ..errors import AtosError, CheckpointError, InvalidArgumentError, UnsupportedTypeError
@@ -272,6 +273,11 @@ def load(
             raise CheckpointError(path, f"its header makes no sense: {error}") from error
         with all_succeed(group), _reading(path):
             saved = _read_queue(path, file, header)
+            for name in joins:
+                words, items = (_read_ahead(path, file, header, f"{name}.{field}") for field in ("words", "item"))
+                stored = stored_bytes(header.options.dtype.itemsize, header.kinds is not None)
+                if stray := explain_stray(words, items, header.kinds, stored - 1):
+                    raise CheckpointError(path, f"of {name!r}, {stray}")
         restore(queue, saved)
         for name, value in joins.items():
             targets |= value._make_room(name, used[name])
@@ -307,6 +313,16 @@ def _read_queue(path: Path, file: BinaryIO, header: _Header) -> QueueSnapshot:
         if numbers.max(initial=0) >= len(header.kinds):
             raise CheckpointError(path, f"an item is of kind {numbers.max()} of {len(header.kinds)}")
     return QueueSnapshot(header.options, items, priorities, header.kinds, numbers, header.state)
+
+
+def _read_ahead(path: Path, file: BinaryIO, header: _Header, name: str) -> NDArray[Any]:
+    """Read one of the arrays, of a file that is at the first of them, and leave the file there."""
+    begin, values = file.tell(), np.empty(*reversed(header.arrays[name]))
+    before = list(header.arrays.values())[: list(header.arrays).index(name)]
+    file.seek(sum(each.itemsize * math.prod(lengths) for each, lengths in before), os.SEEK_CUR)
+    _read_into(path, file, _view_bytes(values))
+    file.seek(begin)
+    return values
 
 
 def _fill(path: Path, file: BinaryIO, header: _Header, targets: Mapping[str, Array | PartitionedArray]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -177,11 +178,24 @@ class Report:
         try:
             raw = json.loads(path.read_text(encoding="utf-8"))
             graphs, rows = [GraphFacts(**g) for g in raw["graphs"]], [Row(**r) for r in raw["rows"]]
-            return cls(dict(raw["devices"]), dict(raw["versions"]), graphs, rows)
+            report = cls(dict(raw["devices"]), dict(raw["versions"]), graphs, rows)
+            report._check_compared()
         except OSError as error:
             raise MissingFileError(f"{path} cannot be read: {error.strerror}") from error
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise InvalidArgumentError(f"{path} is not a report of this command: {error!r}") from error
+        return report
+
+    def _check_compared(self) -> None:
+        """Raise a TypeError or a KeyError if `compare` could not work with this report of a file, which may say anything."""
+        for facts in self.devices.values():
+            _ = facts["name"], facts["processors"]
+        for row in self.rows:
+            if not isinstance(row.options, dict) or {*map(type, row.key)} != {str}:
+                raise TypeError(f"the setting of a row is {row.key!r:.200}")
+            times = row.milliseconds
+            if not isinstance(times, list) or not all(isinstance(ms, (int, float)) and 0 <= ms < math.inf for ms in times):
+                raise TypeError(f"the times of a row are {times!r:.80}")
 
     def to_markdown(self) -> str:
         """Return tables for people."""
@@ -207,4 +221,5 @@ class Report:
             if row.milliseconds and row.key in before:
                 new, was_ms = statistics.median(row.milliseconds), statistics.median(before[row.key].milliseconds)
                 where = f"{row.algorithm} {row.graph} {row.device} {_format_setting(row.options, row.launch)}"
-                yield f"{where}: {new:.3f} ms, was {was_ms:.3f}: {new / was_ms:.3f} times as long"
+                ratio = f": {new / was_ms:.3f} times as long" if was_ms else ""
+                yield f"{where}: {new:.3f} ms, was {was_ms:.3f}{ratio}"

@@ -23,6 +23,11 @@ from atos_py.tools.machine import measure_peak, read_device_facts
 from atos_py.tools.report import HEADER, Report, Row
 
 CPU = ["--device", "cpu", "--repeat", "2"]
+ROW = {"algorithm": "bfs", "graph": "g", "device": "cpu", "options": {}, "milliseconds": [1.5]}
+WRONG_ROWS = [
+    {"devices": {}, "versions": {}, "graphs": [], "rows": [ROW | change]}
+    for change in ({"options": []}, {"graph": 3}, {"milliseconds": ["a"]}, {"milliseconds": [np.nan]}, {"milliseconds": 1})
+]
 
 
 def run(tmp_path: Path, *arguments: str) -> tuple[int, Report]:
@@ -187,11 +192,26 @@ class TestAgainst:
         assert "was not measured on this machine" in captured.err
         assert captured.out == ""
 
-    @pytest.mark.parametrize("content", ["", "[]", "{}", '{"devices": {}, "versions": {}, "graphs": [], "rows": [{"a": 1}]}'])
+    @pytest.mark.parametrize(
+        "content",
+        [
+            *("", "[]", "{}", "[" * 100_000, '{"devices": {}, "versions": {}, "graphs": [], "rows": [{"a": 1}]}'),
+            '{"devices": {"cpu": {"name": "x"}}, "versions": {}, "graphs": [], "rows": []}',
+            '{"devices": {"cpu": "x"}, "versions": {}, "graphs": [], "rows": []}',
+            *map(json.dumps, WRONG_ROWS),
+        ],
+        ids=lambda content: content[:80],
+    )
     def test_what_is_no_report(self, content, tmp_path):
         (tmp_path / "x.json").write_text(content)
         with pytest.raises(atos.InvalidArgumentError, match="not a report"):
             Report.load(tmp_path / "x.json")
+
+    def test_a_time_of_nothing_has_no_ratio(self, tmp_path):
+        rows = [Row("bfs", "g", "cpu", {}, [ms]) for ms in (1.5, 0.0)]
+        devices = {"cpu": {"name": "a CPU", "processors": 2}}
+        new, old = (Report(devices, {}, [], [row]) for row in rows)
+        assert list(new.compare(old, tmp_path)) == ["bfs g cpu : 1.500 ms, was 0.000"]
 
 
 class TestMemory:

@@ -267,6 +267,55 @@ def test_a_header_that_lies_is_refused(path, change, reason):
     assert re.search(reason, refused(path).reason)
 
 
+def file_with_a_join(path: Path, words: list[int], kind: int) -> bytes:
+    """Return a checkpoint of tasks a and b, with an array of 7 numbers and a join of these words, whose item is of a kind."""
+    joins = atos.Joins(4, device="cpu")
+    joins.open(3)
+    atos.Queue(10, device="cpu").save(path, values=np.arange(7, dtype=np.float32), joins=joins)
+    start = 16 + int.from_bytes(path.read_bytes()[12:16], "little")
+    header = json.loads(path.read_bytes()[16:start]) | {"buckets": None, "delta": "auto", "kinds": ["a", "b"]}
+    body = bytearray(path.read_bytes()[start:-32])
+    assert [each["name"] for each in header["arrays"]] == ["values", "joins.words", "joins.value", "joins.item", "joins.sum"]
+    body[28:60] = np.array(words, "<i8").tobytes()
+    body[68 + 7] = kind  # the last byte of a stored item of 5 bytes
+    return forged(json.dumps(header).encode(), bytes(body), version=2)
+
+
+OPEN, PUSHING, ITSELF = 1 | 1 << 5, 3 | 1 << 5, 1 << 34 | 1
+WRONG_JOINS = [
+    *(([3, 0, parent, OPEN], 0, "a join that is not there") for parent in (2, 2**32, 2**31, -(2**31), 2**63 - 1, -1)),
+    *(([3, 0, 0, PUSHING], kind, "a kind that is not there") for kind in (2, 255)),
+]
+
+
+@pytest.mark.parametrize(("words", "kind", "reason"), WRONG_JOINS)
+def test_a_join_that_would_write_beside_its_arrays_is_refused(path, words, kind, reason):
+    """At a parent that is not there, or in the counter of a kind that is not there."""
+    path.write_bytes(file_with_a_join(path, words, kind))
+    joins, values = atos.Joins(4, device="cpu"), np.full(7, 42, np.float32)
+    with pytest.raises(CheckpointError, match=f"'joins'.* {reason}"):
+        atos.Queue.load(path, device="cpu", values=values, joins=joins)
+    assert (joins.pending, set(values.tolist())) == (0, {42})
+
+
+@pytest.mark.parametrize(("words", "kind"), [([3, 0, ITSELF, OPEN], 9), ([3, 0, 0, OPEN], 9), ([3, 0, 9, PUSHING], 1)])
+def test_a_join_that_keeps_to_its_arrays_is_loaded(path, words, kind):
+    """One without an item may have any kind in that place, and one with an item a priority in place of a parent."""
+    path.write_bytes(file_with_a_join(path, words, kind))
+    joins, values = atos.Joins(4, device="cpu"), np.zeros(7, np.float32)
+    atos.Queue.load(path, device="cpu", values=values, joins=joins)
+    assert (joins.pending, joins.waiting().missing.tolist(), values.tolist()) == (1, [3], list(range(7)))
+
+
+def test_joins_beside_the_largest_items(path):
+    """Which leave no room for a kind."""
+    joins, other = atos.Joins(4, device="cpu"), atos.Joins(4, device="cpu")
+    joins.open(2, n=3)
+    atos.Queue(10, dtype=np.dtype([(name, "i8") for name in "abcd"]), device="cpu").save(path, joins=joins)
+    assert atos.Queue.load(path, device="cpu", joins=other).dtype.itemsize == 32
+    assert other.waiting().missing.tolist() == [2, 2, 2]
+
+
 def test_a_capacity_that_no_memory_holds(path):
     path.write_bytes(forged(json.dumps(GOOD | {"capacity": 2**61}).encode(), BODY))
     with pytest.raises(atos.DeviceMemoryError, match="larger than any memory"):
