@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,6 @@ from ..compile.host_kernels import compile_kernel, first_found
 from ..errors import VerificationError
 from ..graph.graph import Graph
 from ..graph.graph_arrays import check_graph
-from ..graph.host_partition import HostPartition
-from ..graph.partition import Partition
 from ..operators.connect import ALL_EDGES, AT, Notes, choose_largest, connect, sampled_edges
 from ..operators.row_map import row_queue
 from ..runtime.launch_options import LaunchOptions, Unpack
@@ -26,6 +24,10 @@ from .frame import algorithm, verifier
 from .kept_launches import take_queue
 from .launch_sequence import LaunchSequence
 from .registry import register
+
+if TYPE_CHECKING:
+    from ..graph.host_partition import HostPartition
+    from ..graph.partition import Partition
 
 __all__ = [
     "ComponentsResult",

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algorithms.bfs.tasks import UNREACHED
+from ..algorithms.connected_components import ComponentsResult, connected_components
 from ..arrays.array import Array
 from ..arrays.partitioned import PartitionedArray
 from ..arrays.private import PrivateArray, arrays_together
@@ -28,7 +29,7 @@ from ..operators.range_takers import ask_for_range
 from ..operators.row_map import row_map
 from ..operators.union_find import find_root, root_of, unite
 from ..runtime.launch_options import LaunchOptions
-from ..runtime.stats import LaunchStats
+from .forms import form
 from .over_devices import launches_over
 
 __all__ = ["components_over"]
@@ -133,10 +134,11 @@ def next_round(worker, parts, forests):  # type: ignore[no-untyped-def]
     reset_ranges(worker, forests.ranges)
 
 
-def components_over(parts: Partition, worker: Any, options: Any) -> tuple[PartitionedArray, int, LaunchStats]:
+@form(connected_components, Partition, rounds=True)
+def components_over(parts: Partition, given: Any, options: Any) -> ComponentsResult:
     """Return the labels of components, how many there are, and the statistics; see `connected_components`."""
     n, ownership = parts.num_vertices, parts.ownership
-    launches = launches_over("connected_components", parts, np.uint32, None, worker, options)
+    launches = launches_over("connected_components", parts, np.uint32, None, given.worker, options)
     of_vertices = PrivateArray, n, np.uint32
     taken, own, root, smallest = arrays_together(ownership, (PrivateArray, 1, np.int64), *[of_vertices] * 3)
     smallest.fill(UNREACHED)
@@ -147,4 +149,4 @@ def components_over(parts: Partition, worker: Any, options: Any) -> tuple[Partit
     forests = Forests(own, own.rows, root, smallest, label, count, ranges, alone)
     rounds: LaunchOptions = {"barrier": True, "each_round": next_round}
     launches.launch(takers_of(ownership, ranges), find_components, parts, forests, overrides=rounds)
-    return label, int(count[0]), launches.total()
+    return ComponentsResult(label, int(count[0]), launches.total())  # type: ignore[arg-type]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import fields, replace
+from types import SimpleNamespace
 from typing import Any
 
 from ..algorithms.arguments import check_options
@@ -13,47 +15,35 @@ from ..arrays.array import asarray
 from ..arrays.ownership import Ownership
 from ..arrays.partitioned import PartitionedArray
 from ..graph.graph import Graph
-from ..graph.host_partition import HostPartition
 from ..graph.partition import Partition
 from ..runtime.stats import DeviceStats, LaunchStats
 
-__all__ = ["over_devices", "over_hosts"]
+__all__ = ["form"]
 
 _Form = Callable[..., Any]
 
 
-def over_devices(algorithm: Callable[..., Any], *, rounds: bool = False) -> Callable[[_Form], _Form]:
-    """Make a function the form of an algorithm over the parts of a graph on several devices.
+def form(algorithm: Callable[..., Any], of: type, *, rounds: bool = False) -> Callable[[_Form], _Form]:
+    """Make a function the form of an algorithm for graphs of a type, `Partition` or `HostPartition`.
 
-    Parts that one device has, as ``devices="auto"`` makes of a graph that fits one GPU, are the graph itself, and run as fast:
-    the vertices have their ids there. The result has arrays over the parts, as from several devices.
+    The form is called with the graph, with the arguments that the signature of the algorithm has, by their names, and with the
+    options of launches. Parts that one device has, as ``devices="auto"`` makes of a graph that fits one GPU, are the graph
+    itself, and run as fast: the vertices have their ids there. The result has arrays over the parts, as from several devices.
     """
+    signature = inspect.signature(algorithm)
 
-    def decorate(form: _Form) -> _Form:
-        @functools.wraps(form)
-        def call(parts: Partition, *args: Any, **options: Any) -> Any:
-            if parts.ownership.is_alone:
+    def decorate(function: _Form) -> _Form:
+        @functools.wraps(function)
+        def call(parts: Any, *args: Any, **options: Any) -> Any:
+            if of is Partition and parts.ownership.is_alone:
                 rows = Graph._make((parts.indptr, parts.indices, parts.weights))
                 return _as_parts(algorithm(rows, *args, **options), parts.ownership)
             check_options(algorithm, options, rounds)
-            return form(parts, *args, **options)
+            bound = signature.bind(parts, *args, **options)
+            bound.apply_defaults()
+            return function(parts, SimpleNamespace(**bound.arguments), bound.arguments["launch_options"])
 
-        add_form(algorithm.__name__, Partition, call)
-        return call
-
-    return decorate
-
-
-def over_hosts(algorithm: Callable[..., Any]) -> Callable[[_Form], _Form]:
-    """Make a function the form of an algorithm over several hosts, which have rounds of their own between launches."""
-
-    def decorate(form: _Form) -> _Form:
-        @functools.wraps(form)
-        def call(parts: HostPartition, *args: Any, **options: Any) -> Any:
-            check_options(algorithm, options)
-            return form(parts, *args, **options)
-
-        add_form(algorithm.__name__, HostPartition, call)
+        add_form(algorithm.__name__, of, call)
         return call
 
     return decorate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +14,6 @@ from ...arrays.memory import clear_bytes
 from ...core.devices import Device
 from ...errors import InvalidArgumentError
 from ...graph.graph import Graph
-from ...graph.host_partition import HostPartition
-from ...graph.partition import Partition
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...runtime.launch_options import LaunchOptions, Unpack
 from ...runtime.queue import Queue
@@ -31,6 +29,10 @@ from ..launch_sequence import LaunchSequence
 from .direction import LEVEL_TASKS, search_by_level
 from .pushed_levels import search_by_pushed_levels
 from .tasks import UNREACHED, assign_parents, pays_to_follow, visit, visit_along, visit_within
+
+if TYPE_CHECKING:
+    from ...graph.host_partition import HostPartition
+    from ...graph.partition import Partition
 
 __all__ = ["DIRECTIONS", "SCHEDULE", "BFSResult", "bfs", "choose_direction", "find_depths", "pushes_by_level", "zero_at"]
 

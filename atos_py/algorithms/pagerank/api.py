@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -14,9 +14,7 @@ from ...arrays.array import Array, asarray, empty, to_host, zeros
 from ...errors import InvalidArgumentError, UnsupportedTypeError
 from ...graph.gather_ranges import is_low_degree, make_notes, plan_ranges
 from ...graph.graph import Graph
-from ...graph.host_partition import HostPartition
 from ...graph.kept import kept
-from ...graph.partition import Partition
 from ...graph.strength import out_strength
 from ...operators.gather_rounds import GatherRanges
 from ...operators.long_rows import LongRows
@@ -34,6 +32,10 @@ from ..launch_sequence import LaunchSequence
 from . import chebyshev_pull
 from .chebyshev_pull import chebyshev_round, find_dangling
 from .residual_push import ResidualPush, push_marked, set_ranks, sweep
+
+if TYPE_CHECKING:
+    from ...graph.host_partition import HostPartition
+    from ...graph.partition import Partition
 
 __all__ = ["METHODS", "PageRankResult", "check_damping", "check_numbers", "pagerank", "teleport_distribution"]
 

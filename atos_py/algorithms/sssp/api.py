@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -12,8 +12,6 @@ from ...arrays.any_array import AnyArray
 from ...arrays.array import Array, to_host
 from ...arrays.filled import full
 from ...graph.graph import Graph
-from ...graph.host_partition import HostPartition
-from ...graph.partition import Partition
 from ...graph.weight_range import weight_range
 from ...operators.ranges import mixed_item_dtype, mixed_ranges
 from ...runtime.buckets import check_buckets
@@ -32,6 +30,10 @@ from ..launch_sequence import LaunchSequence
 from .distances import BUCKETS, distance_dtype, pays_to_order, suit_capacity, suit_delta, unreached_of
 from .search import find_distances
 from .tasks import assign_along_hops, assign_predecessors, count_orphans, find_hops
+
+if TYPE_CHECKING:
+    from ...graph.host_partition import HostPartition
+    from ...graph.partition import Partition
 
 __all__ = ["SSSPResult", "sssp"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import ArrayLike
-
+from ...algorithms.bfs.api import BFSResult, bfs
 from ...algorithms.bfs.tasks import UNREACHED
 from ...compile.task import task
 from ...graph.host_partition import HostPartition
-from ..over_hosts import Found, edges_with_value, search_over_hosts
+from ..forms import form
+from ..over_hosts import edges_with_value, refuse_over_hosts, search_over_hosts
 
 __all__ = ["bfs_over_hosts", "lower_depth"]
 
@@ -20,6 +20,11 @@ def lower_depth(worker, v, i, first, depth, parts, depths):  # type: ignore[no-u
     worker.push_min(depths, parts.indices[first + i], depth + 1)
 
 
-def bfs_over_hosts(parts: HostPartition, source: ArrayLike, worker: Any, options: Any) -> Found:
+@form(bfs, HostPartition)
+def bfs_over_hosts(parts: HostPartition, given: Any, options: Any) -> BFSResult:
     """Return the depths of a search, and its statistics; see `bfs`."""
-    return search_over_hosts("bfs", parts, source, lower_depth, UNREACHED, worker, options)
+    wanted = {name: getattr(given, name) is not None for name in ("target", "cutoff", "capacity")}
+    others = {"direction": given.direction not in (None, "push"), "parents": given.parents is not False}
+    refuse_over_hosts("bfs", {**others, **wanted})
+    found = search_over_hosts("bfs", parts, given.source, lower_depth, UNREACHED, given.worker, options)
+    return BFSResult(*found)  # type: ignore[arg-type]

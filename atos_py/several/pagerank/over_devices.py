@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...algorithms.pagerank.api import Numbers, PageRankResult, check_numbers, pagerank
 from ...algorithms.pagerank.chebyshev_pull import (
     AT,
     Iteration,
@@ -44,10 +45,10 @@ from ...operators.gather_rounds import GatherRanges, bounds_of, range_takers, ta
 from ...operators.long_rows import LongRows, gather_pieces
 from ...operators.vertex_map import vertex_map
 from ...runtime.launch_options import LaunchOptions
-from ...runtime.stats import LaunchStats
-from ..over_devices import by_owner, first_of_ranges, launches_over
+from ..forms import form
+from ..over_devices import by_owner, first_of_ranges, launches_over, refuse_over
 
-__all__ = ["chebyshev_over", "pagerank_over"]
+__all__ = ["chebyshev_over", "numbers_of", "pagerank_over"]
 
 
 def next_value(v, degree, received, current, previous, base, damping, omega):  # type: ignore[no-untyped-def]
@@ -150,23 +151,27 @@ def ranges_of_devices(
     return known, shown, numbers if ownership.ids is None else ownership.ids[numbers]
 
 
-def pagerank_over(
-    parts: Partition,
-    damping: float,
-    tolerance: float,
-    dtype: np.dtype[Any],
-    worker: Any,
-    options: Any,
-    rounding: float,
-) -> tuple[PartitionedArray, LaunchStats, float]:
+def numbers_of(parts: Any, given: Any, what_of: str = "devices") -> Numbers:
+    """Return the checked numbers of a call over devices or hosts, the tolerance without what is for rounding."""
+    numbers = check_numbers(parts, given.damping, given.tolerance, given.dtype, given.weighted, given.dangling, given.find)
+    refused = {name: getattr(given, name) is not None for name in ("personalization", "dangling", "start", "capacity")}
+    others = {"weighted": numbers.weighted, "find": given.find not in (None, "gather")}
+    refuse_over("pagerank", {**refused, **others}, what_of)
+    return numbers._replace(tolerance=numbers.tolerance - numbers.rounding)
+
+
+@form(pagerank, Partition)
+def pagerank_over(parts: Partition, given: Any, options: Any) -> PageRankResult:
     """Return the ranks of an undirected graph, the statistics, and a bound of the error; see `pagerank`."""
+    damping, tolerance, _, dtype, rounding = numbers_of(parts, given)
+    refuse_over("pagerank", {"barrier=False": not options.get("barrier", True)})
     if not is_symmetric(parts.indptr, parts.indices):
         raise InvalidArgumentError(
             "pagerank over several devices is for graphs in which every edge has its reverse, and here some edge has none: "
             "partition graph.to_symmetric(), or use the graph on one device"
         )
     n, ownership = parts.num_vertices, parts.ownership
-    launches = launches_over("pagerank", parts, np.uint32, None, worker, options)
+    launches = launches_over("pagerank", parts, np.uint32, None, given.worker, options)
     rows = GraphArrays(parts.indptr, parts.indices, parts.weights)
     # The graph itself, or its parts over other devices, may have the same arrays.
     known, name = kept(rows), f"ranges over {', '.join(map(str, parts.devices))}"
@@ -209,7 +214,8 @@ def pagerank_over(
         if found.is_met or n == 0:
             rank = PartitionedArray(n, dtype, ownership)
             launches.launch(everyone, _scale_by_degree, n, parts.indptr, sides[last], 1 / (found.total or 1.0), rank)
-            return rank, launches.total(task="gather", like=launches.runs[-2]), (found.error if n else 0.0) + rounding
+            stats, error = launches.total(task="gather", like=launches.runs[-2]), found.error if n else 0.0
+            return PageRankResult(rank, stats, error + rounding)  # type: ignore[arg-type]
     raise InvalidArgumentError(
         f"the tolerance is too fine: rounding in float64 leaves an error of up to {found.error:.1e}, not {tolerance:.1e}"
     )

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from ...algorithms.launch_sequence import LaunchSequence
+from ...algorithms.pagerank.api import PageRankResult, pagerank
 from ...arrays.array import zeros
 from ...arrays.filled import full
-from ...arrays.over_hosts import HostArray
 from ...errors import InvalidArgumentError
 from ...graph.host_partition import HostPartition
 from ...operators.edge_map import THREAD_MAX_DEGREE, gather
 from ...operators.ranges import VERTICES_PER_MIXED_RANGE, range_items
 from ...runtime.queue import Queue
-from ...runtime.stats import LaunchStats
+from ..forms import form
 from ..over_hosts import check_undirected
+from .over_devices import numbers_of
 
 __all__ = ["pagerank_over_hosts"]
 
@@ -40,18 +41,18 @@ def next_contribution(v, degree, received, start, stop, current, following, base
 gather_contributions = gather(contribution, next_contribution, lambda *args: 0.0, count=2)
 
 
-def pagerank_over_hosts(
-    parts: HostPartition, damping: float, tolerance: float, dtype: np.dtype[Any], worker: Any, options: Any, rounding: float
-) -> tuple[HostArray, LaunchStats, float]:
+@form(pagerank, HostPartition)
+def pagerank_over_hosts(parts: HostPartition, given: Any, options: Any) -> PageRankResult:
     """Return the ranks of an undirected graph, the statistics, and a bound of the error; see `pagerank`.
 
     Power iteration: in each round a host gathers for its vertices, and all hosts send their new contributions to all.
     """
+    damping, tolerance, _, dtype, rounding = numbers_of(parts, given, "hosts")
     check_undirected("pagerank", parts)
     n, places = parts.num_vertices, parts.places
     hosts, own, device = places.hosts, places.own, places.device
     degrees = np.diff(parts.indptr[own.start : own.stop + 1].astype(np.int64))
-    launches = LaunchSequence("pagerank", Queue(max(n, 64), device=device), options, worker)
+    launches = LaunchSequence("pagerank", Queue(max(n, 64), device=device), options, given.worker)
     items = range_items(n, VERTICES_PER_MIXED_RANGE)
     items = items[own.start // VERTICES_PER_MIXED_RANGE : -(-own.stop // VERTICES_PER_MIXED_RANGE)]
     current, following = (zeros(n, dtype=np.float64, device=device) for _ in range(2))
@@ -77,4 +78,5 @@ def pagerank_over_hosts(
     rank = full(n, 0, dtype=dtype, partition=parts, combine="sum")
     with rank._on_host() as values:
         values[own] = current[own] * np.maximum(degrees, 1)
-    return rank, launches.total(task="gather"), (damping / (1 - damping) * moved if n else 0.0) + rounding
+    error = (damping / (1 - damping) * moved if n else 0.0) + rounding
+    return PageRankResult(rank, launches.total(task="gather"), error)  # type: ignore[arg-type]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ...algorithms.arguments import check_cutoff, check_sources, check_target
+from ...algorithms.bfs.api import SCHEDULE
 from ...algorithms.bfs.tasks import pays_to_follow
 from ...algorithms.launch_sequence import LaunchSequence
+from ...algorithms.sssp.api import SSSPResult, sssp
 from ...algorithms.sssp.distances import BUCKETS, distance_dtype, pays_to_order, suit_delta, unreached_of
 from ...algorithms.sssp.tasks import widen_distances
 from ...algorithms.sssp.try_32bit_first import sources_with_distance, task_for, try_32bit_first
@@ -17,20 +18,24 @@ from ...arrays.partitioned import PartitionedArray
 from ...arrays.shared import common_zeros
 from ...graph.graph import Graph
 from ...graph.partition import Partition
+from ...runtime.buckets import check_buckets
 from ...runtime.stats import LaunchStats
-from ..over_devices import by_owner, first_of_ranges, launches_over, number_of, zero_at
+from ..forms import form
+from ..over_devices import by_owner, first_of_ranges, launches_over, number_of, refuse_over, zero_at
 
 __all__ = ["sssp_over"]
 
 _widen = by_owner(widen_distances)
 
 
-def sssp_over(
-    parts: Partition, source: ArrayLike, target: Any, cutoff: Any, delta: Any, chosen: bool, worker: Any, options: Any
-) -> tuple[PartitionedArray, LaunchStats]:
-    """Return distances, and the statistics; see `sssp`. The worker or the schedule may be `chosen` by the user."""
-    n, ownership = parts.num_vertices, parts.ownership
-    sources, target = check_sources(source, n), number_of(parts, check_target(target, n))
+@form(sssp, Partition)
+def sssp_over(parts: Partition, given: Any, options: Any) -> SSSPResult:
+    """Return distances, and the statistics; see `sssp`."""
+    refuse_over("sssp", {"predecessors": given.predecessors is not False})
+    _, delta = check_buckets(BUCKETS, given.delta)
+    n, ownership, worker = parts.num_vertices, parts.ownership, given.worker
+    chosen = worker is not None or not SCHEDULE.isdisjoint(options)
+    sources, target = check_sources(given.source, n), number_of(parts, check_target(given.target, n))
     kind = distance_dtype(parts)
     rows = Graph._make((parts.indptr, parts.indices, parts.weights))
     ordered = parts.weights is not None and pays_to_order(rows, delta)
@@ -54,6 +59,7 @@ def sssp_over(
         launches.launch(items, _widen, n, unsafe, narrow, wide, unreached_of(kind), safe)
         return not unsafe[0], wide, launches
 
-    distance, searches = try_32bit_first(kind, parts.weights, check_cutoff(cutoff), relax_all, widen)
+    distance, searches = try_32bit_first(kind, parts.weights, check_cutoff(given.cutoff), relax_all, widen)
     first = searches[0].total()
-    return distance, LaunchStats.total([run for each in searches for run in each.runs], task=first.task, like=first)
+    stats = LaunchStats.total([run for each in searches for run in each.runs], task=first.task, like=first)
+    return SSSPResult(distance, None, stats)  # type: ignore[arg-type]
