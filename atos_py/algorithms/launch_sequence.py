@@ -115,7 +115,7 @@ class LaunchSequence:
         options = self._join(defaults, overrides)
         if self.end is not None:
             left = self.end - time.monotonic()
-            if left <= 0 and (queue.ownership is None or queue.ownership.group is None):
+            if left <= 0 and queue._site.group is None:
                 raise self._over(len(queue))
             options["timeout"] = max(left, _SOON)  # of several processes others may have time: all begin, and stop together
         try:

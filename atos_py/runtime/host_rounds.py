@@ -7,30 +7,44 @@ has pushed any: then all queues are empty, and no message is under way, since ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ..arrays.array import to_host
 from ..arrays.over_hosts import HostArray, HostPlaces
 from ..errors import DistributedError, LaunchConfigError, UnsupportedTypeError
+from .core_queue import CoreQueue
 from .stats import DeviceStats, LaunchStats
 
-__all__ = ["check_host_launch", "host_arrays", "own_items", "places_of", "run_by_rounds"]
+__all__ = ["HostQueue", "check_host_launch", "check_host_queue", "host_arrays", "run_by_rounds"]
 
 _REFUSED = ("barrier", "each_round", "idle", "trace", "progress", "stream")
 
 
-def places_of(owner: Any, **others: Any) -> HostPlaces | None:
-    """Return the hosts that own the items of a queue, if its owner is the part of a graph over several."""
-    found = getattr(owner, "places", None)
-    if not isinstance(found, HostPlaces):
-        return None
+class HostQueue(CoreQueue):
+    """The core's queue on one of several hosts: of items that are pushed, ids of vertices, it takes those of this host."""
+
+    places: HostPlaces
+
+    def push(self, items: Any, task: str | None, priorities: Any = None) -> None:
+        """Push the items of this host."""
+        own = _own_items(self.places, np.asarray(to_host(items), self.form.dtype))
+        super().push(own, task, priorities)
+
+    def push_numbers(self, numbers: Any) -> None:
+        """Push vertices of this host, by their numbers inside tasks."""
+        super().push(numbers, None, None)
+
+
+def check_host_queue(places: HostPlaces, others: Mapping[str, Any]) -> HostPlaces:
+    """Return the hosts that own the items of a queue; refuse what such a queue does not take."""
     for name, value in others.items():
         if value is not None:
             raise LaunchConfigError(f"a queue over several hosts has no {name}= (got {value!r:.80}); leave it out")
-    return found
+    return places
 
 
 def check_host_launch(name: str, options: Any) -> None:
@@ -81,7 +95,7 @@ def run_by_rounds(queue: Any, name: str, args: Sequence[Any], launch: Callable[[
             break
         # Their elements are lowered already, so that nobody would push them again: there has to be room.
         queue.max_capacity = max(queue.max_capacity, len(queue) + vertices.size)
-        queue._core.push(vertices.astype(queue.dtype), None, None)
+        queue._core.push_numbers(vertices.astype(queue.dtype))
         if stopped:
             break
     mine = LaunchStats.total(runs)
@@ -101,7 +115,7 @@ def run_by_rounds(queue: Any, name: str, args: Sequence[Any], launch: Callable[[
     )
 
 
-def own_items(places: HostPlaces, items: Any) -> Any:
+def _own_items(places: HostPlaces, items: Any) -> Any:
     """Return the numbers of those items, ids of vertices, that this host owns."""
     if items.dtype.names is not None:
         raise UnsupportedTypeError("the items of a queue over several hosts are vertices")

@@ -104,8 +104,7 @@ class PreparedLaunch(NotCopied):
             options = options.copy()
             del options["timeout"]
         self._plan = _plan_for(queue, worker, task, options)
-        if inbox is not None or queue._ownership is not None or queue._places is not None:
-            self._plan.check(queue, inbox is not None, options)
+        self._plan.check(queue, inbox is not None, options)
         self._filled = self._fill()
 
     @as_launch
@@ -188,11 +187,11 @@ class PreparedLaunch(NotCopied):
     def _fill(self) -> _Filled:
         """Look at the arguments and at the form of the queue, and return what the core is to be told."""
         queue, plan, inbox = self._queue, self._plan, self._inbox
-        arguments = Arguments(self._args, queue._device, queue._ownership, queue._places)
+        arguments = Arguments(self._args, queue._device, queue._site.ownership, queue._site.places)
         if plan.config.debug:
             arguments.check_overlaps()
         form = queue._core.form
-        if form.kinds != plan.names and (form.kinds is not None or len(plan.names) > 1 or queue._ownership is not None):
+        if form.kinds != plan.names and (form.kinds is not None or len(plan.names) > 1 or queue._site.ownership is not None):
             form = queue._core.for_launch(plan.names)
         if inbox is not None:
             inbox.open(form, plan.names)
@@ -225,8 +224,8 @@ class PreparedLaunch(NotCopied):
     def _run(self, begin: float, filled: _Filled | None = None, by_rounds: bool = True) -> LaunchStats:
         """Run the launch, whose call began at a time by `time.perf_counter`; `filled` is what was looked at since."""
         queue, plan, inbox = self._queue, self._plan, self._inbox
-        config, ownership = plan.config, queue._ownership
-        if by_rounds and queue._places is not None:
+        config, ownership = plan.config, queue._site.ownership
+        if by_rounds and queue._site.places is not None:
             name = " and ".join(plan.names)
             return run_by_rounds(queue, name, self._args, lambda: self._run(time.perf_counter(), by_rounds=False))
         if filled is None:

@@ -8,8 +8,6 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from ..arrays.over_hosts import HostPlaces
-from ..arrays.ownership import Ownership
 from ..compile.codegen import stored_bytes
 from ..compile.debug_checks import task_error
 from ..compile.kinds import Launchable, Tasks, tasks_of
@@ -20,6 +18,7 @@ from ..errors import AtosError, LaunchTimeoutError, QueueFullError, TaskError
 from .callbacks import finish_callback
 from .core_queue import CoreQueue, is_replaced
 from .peer_queues import PeerQueues
+from .sites import OneDevice
 
 __all__ = ["LaunchedQueue", "check_end"]
 
@@ -32,8 +31,7 @@ class LaunchedQueue(Protocol):
     _dtype: np.dtype[Any]
     _buckets: int | None
     _take: Literal["oldest", "newest"]
-    _ownership: Ownership | None
-    _places: HostPlaces | None
+    _site: OneDevice
     _sort: tuple[Any, ...]
 
     def __len__(self) -> int:
@@ -92,7 +90,7 @@ def check_end(
 
 def _others_interrupted(queue: LaunchedQueue, status: int, interrupt: BaseException | None) -> bool:
     """Tell the other processes of a launch whether this one was interrupted; return whether one of them was."""
-    group = queue._ownership.group if queue._ownership is not None else None
+    group = queue._site.group
     return status == lib.ATOS_STOPPED and group is not None and b"1" in group.gather(b"1" if interrupt else b"0")
 
 

@@ -19,11 +19,9 @@ from ..compile.versions import Versions, versions_of
 from ..core.devices import Device
 from ..core.library import ffi
 from ..errors import LaunchConfigError, TaskCompileError
-from .host_rounds import check_host_launch
 from .launch_arguments import Arguments
 from .launch_errors import LaunchedQueue
 from .launch_options import LaunchConfig, LaunchOptions
-from .peer_queues import check_peer_launch
 
 __all__ = ["MAX_SAMPLES", "LaunchPlan", "ReadyLaunch", "compile_ahead"]
 
@@ -89,10 +87,7 @@ class LaunchPlan:
         """Refuse what launches with an inbox, or over several devices or hosts, cannot do."""
         if has_inbox:
             _check_inbox(queue, self.config)
-        if queue._ownership is not None and not queue._ownership.is_alone:
-            check_peer_launch(self.config, has_inbox)
-        if queue._places is not None:
-            check_host_launch(" and ".join(self.names), options)
+        queue._site.check_launch(self.names, self.config, options, has_inbox)
 
     def spec(self, queue: LaunchedQueue, arguments: Arguments, launched: Launchable, inbox: bool = False) -> ProgramSpec:
         """Return what the program of a launch is compiled for."""
@@ -108,7 +103,7 @@ class LaunchPlan:
             buckets=queue._buckets is not None,
             each_round=config.each_round,
             inbox=inbox,
-            peers=queue._ownership is not None and queue._ownership.over_gpus,
+            peers=queue._site.over_gpus,
             counters=config.experiment.counters,
             newest=queue._take == "newest",
         )
@@ -117,9 +112,7 @@ class LaunchPlan:
         """Have the program of a launch compiled, linked and loaded, and check the options against it."""
         launched = launchable(self.tasks, with_kinds)
         spec = self.spec(queue, arguments, launched, inbox)
-        own = queue._ownership
-        devices = [queue._device] if own is None else [own.devices[k] for k in own.here]
-        programs = [program_for(spec, device, self.config.tier == "best") for device in devices]
+        programs = [program_for(spec, device, self.config.tier == "best") for device in queue._site.here]
         filled = _fill_launch(queue, launched, programs[0], self.config)
         versions = versions_of(launched, self.config.idle, self.config.each_round)
         name, better = str(queue._device), programs[0].better
@@ -159,8 +152,6 @@ def _check_inbox(queue: LaunchedQueue, config: LaunchConfig) -> None:
             "a launch that takes items while it runs has a queue without priorities"
             f" (got one with buckets={queue._buckets}); make the queue without buckets="
         )
-    if queue._places is not None:
-        raise LaunchConfigError("a launch over several hosts has no start(); call launch_thread, launch_warp or launch_cta")
 
 
 def _fill_launch(queue: LaunchedQueue, launched: Launchable, program: Program, config: LaunchConfig) -> Any:

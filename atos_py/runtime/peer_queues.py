@@ -131,8 +131,6 @@ def _add_up(parts: Sequence[Any], kinds: int) -> Any:
 
 def check_owner(owner: Any, devices: Sequence[Device | str] | None, device: Any) -> Ownership:
     """Return the ownership of the items of a queue with an owner, which fits its other parameters."""
-    if owner is None:
-        raise InvalidArgumentError("a queue over several devices has an owner= of its items: what Graph.partition returns")
     ownership = ownership_of("owner", owner)
     if device is not None:
         raise LaunchConfigError("a queue with an owner has no device=, since it has several; leave it out")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
@@ -12,12 +11,10 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..arrays.array import Array
 from ..arrays.over_hosts import HostPlaces
-from ..arrays.ownership import Ownership, ownership_of
-from ..compile.codegen import stored_bytes
+from ..arrays.ownership import Ownership
 from ..compile.task import Task
 from ..core.devices import Device
-from ..core.devices import device as device_of
-from ..core.library import check, ffi, lib
+from ..core.library import check, lib
 from ..errors import InvalidArgumentError, UnsupportedTypeError
 from ..support.host_memory import host_memory_for
 from ..support.not_copied import NotCopied
@@ -26,11 +23,11 @@ from . import checkpoint
 from .buckets import as_priorities, check_buckets, check_take
 from .checkpoint import QueueOptions, QueueSnapshot
 from .core_queue import CoreQueue
-from .host_rounds import own_items, places_of
 from .items import as_items, check_item_dtype, items_made_there
-from .peer_queues import PeerQueues, check_owner
+from .peer_queues import PeerQueues
 from .queue_launches import QueueLaunches
 from .shown_queue import ShownQueue
+from .sites import OneDevice, site_of
 
 __all__ = ["Queue"]
 
@@ -99,6 +96,7 @@ class Queue(ShownQueue, QueueLaunches, NotCopied):
     """
 
     _core: CoreQueue | PeerQueues
+    _site: OneDevice
     _not_copied = "a queue is neither copied nor pickled: save(path) writes what is in it, Queue.load reads it"
 
     @host_memory_for("a Queue")
@@ -138,42 +136,32 @@ class Queue(ShownQueue, QueueLaunches, NotCopied):
         owner: Any = None,
     ) -> None:
         self._dtype = check_item_dtype(as_dtype(dtype))
-        self._places = places_of(owner, devices=devices, device=device, buckets=buckets)
-        over_devices = self._places is None and (owner is not None or devices is not None)
-        self._ownership = check_owner(owner, devices, device) if over_devices else None
-        one = device if self._places is None else self._places.device
-        self._device = device_of(one) if self._ownership is None else self._ownership.local
+        self._site = site_of(owner, devices=devices, device=device, buckets=buckets)
+        self._device = self._site.device
         first = check_int("capacity", capacity, 1, 1 << 62)
         most = 0 if max_capacity is None else check_int("max_capacity", max_capacity, first, 1 << 62)
         self._buckets, self._delta = check_buckets(buckets, delta)
-        self._take = check_take(take, buckets, owner is not None or devices is not None)
+        self._take = check_take(take, buckets, self._site.is_several)
         # By this launches find what was prepared for others.
-        over = [None if each is None else weakref.ref(each) for each in (self._ownership, self._places)]
-        self._sort = self._device.kind, self._device.index, self._dtype, buckets is not None, take, *over
-        if self._ownership is not None:
-            self._core = PeerQueues(first, most, self._dtype, self._ownership, kinds)
-        else:
-            slot, stored = ffi.new("atos_queue **"), stored_bytes(self._dtype.itemsize, kinds is not None)
-            check(lib.atos_queue_create(self._device.number, first, stored, slot))
-            self._core = CoreQueue(ffi.gc(slot[0], lib.atos_queue_destroy), self._dtype, kinds)
-            check(lib.atos_queue_limit(self._handle, most))
+        self._sort = self._device.kind, self._device.index, self._dtype, buckets is not None, take, *self._site.key
+        self._core = self._site.make_core(first, most, self._dtype, kinds)
         if self._buckets is not None:
             self._core.set_buckets(self._buckets, 0.0 if self._delta == "auto" else self._delta)
 
     @property
     def ownership(self) -> Ownership | None:
         """Which device runs an item; None if there is one device."""
-        return self._ownership
+        return self._site.ownership
 
     @property
     def places(self) -> HostPlaces | None:
         """The hosts that own its items; None if there is one."""
-        return self._places
+        return self._site.places
 
     @property
     def devices(self) -> tuple[Device, ...]:
         """The devices that have it in their memory, and run its tasks."""
-        return (self._device,) if self._ownership is None else self._ownership.devices
+        return self._site.devices
 
     @property
     def buckets(self) -> int | None:
@@ -272,12 +260,10 @@ class Queue(ShownQueue, QueueLaunches, NotCopied):
         if task is not None and not isinstance(task, Task):
             raise UnsupportedTypeError(f"task must be a task made with @atos.task (got {task!r:.80})")
         given: Any = None
-        if type(items) is not np.ndarray and not self._buckets and self._places is None:
+        if type(items) is not np.ndarray and not self._buckets:
             given = items_made_there(items, self._dtype, self._device)
         if given is None:
             given = as_items(items, self._dtype)
-        if self._places is not None:
-            given = own_items(self._places, np.asarray(given))
         priorities = None if priority is None else as_priorities(priority, len(given), self._buckets)
         self._core.push(given, task.name if task else None, priorities)
 
@@ -309,8 +295,7 @@ class Queue(ShownQueue, QueueLaunches, NotCopied):
         """
         form, stored, _ = self._core.read()
         items, numbers = form.decode(stored)
-        if self._places is not None:
-            items = self._places.ownership.to_ids(items)
+        items = self._site.to_ids(items)
         return (items, form.names(numbers)) if check_bool("kinds", kinds) else items
 
     def clear(self) -> None:
@@ -383,8 +368,7 @@ class Queue(ShownQueue, QueueLaunches, NotCopied):
         >>> len(atos.Queue.load("run.atos", done=done))
         2
         """
-        group = None if self._ownership is None else self._ownership.group
-        checkpoint.save(self._take_snapshot, self._core.state, path, arrays, group)
+        checkpoint.save(self._take_snapshot, self._core.state, path, arrays, self._site.group)
 
     @classmethod
     @host_memory_for("Queue.load")
@@ -431,14 +415,13 @@ class Queue(ShownQueue, QueueLaunches, NotCopied):
         """
         if owner is not None and device is not None:
             raise InvalidArgumentError(f"a queue has a device or an owner, and not both (got device={device!r:.80})")
-        where = {"device": device_of(device)} if owner is None else {"owner": owner}
-        over = None if owner is None or places_of(owner) is not None else ownership_of("owner", owner)
+        site = site_of(owner, device=device)
         return checkpoint.load(
-            lambda options: cls(**(options if owner is None else options._replace(take="oldest"))._asdict(), **where),
+            lambda options: cls(**site.suit(options)._asdict(), device=device, owner=owner),
             lambda queue, saved: queue._core.restore(saved),
             path,
             arrays,
-            None if over is None else over.group,
+            site.group,
         )
 
     def _take_snapshot(self) -> QueueSnapshot:

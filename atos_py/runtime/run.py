@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays.array import Array
-from ..arrays.ownership import Ownership
 from ..compile.kinds import check_tasks
 from ..compile.short_traceback import as_launch
 from ..compile.task import Task
@@ -27,7 +26,7 @@ from .items import as_items
 from .launch import PreparedLaunch
 from .launch_errors import LaunchedQueue
 from .launch_options import LaunchOptions, Unpack
-from .peer_queues import keys_of
+from .sites import OneDevice
 from .stats import LaunchStats
 
 if TYPE_CHECKING:
@@ -60,10 +59,10 @@ class Run(NotCopied):
 
     _not_copied = "a run is one launch, which is neither copied nor pickled: wait() returns its statistics, which can be"
 
-    def __init__(self, task: str, dtype: np.dtype[Any], ownership: Ownership | None, inbox: Inbox, future: _Future) -> None:
+    def __init__(self, task: str, dtype: np.dtype[Any], site: OneDevice, inbox: Inbox, future: _Future) -> None:
         self._task = task
         self._dtype = dtype
-        self._ownership = ownership
+        self._site = site
         self._inbox = inbox
         self._future = future
         weakref.finalize(self, inbox.stop).atexit = False  # `_stop_all` waits as well
@@ -105,8 +104,7 @@ class Run(NotCopied):
         if task is not None and not isinstance(task, Task):
             raise UnsupportedTypeError(f"task must be a task made with @atos.task (got {task!r:.80})")
         values = as_items(items, self._dtype)
-        if self._ownership is not None:
-            self._ownership.to_numbers(keys_of(values))  # as the host speaks of them; refuses what is no vertex
+        self._site.check_items(values)
         done = self._inbox.push(values, task.name if task else None)
         if done == len(values):
             return
@@ -274,7 +272,7 @@ def start(
         future: _Future = concurrent.futures.Future()
         future.set_running_or_notify_cancel()  # a coroutine that is cancelled while it waits does not cancel the run
         name = ", ".join(member.name for member in check_tasks(task))
-        run = Run(name, queue._dtype, queue._ownership, inbox, future)
+        run = Run(name, queue._dtype, queue._site, inbox, future)
         # A daemon, since others are waited for before `_stop_all` is called.
         thread = threading.Thread(target=_serve, args=(launch, future, inbox), name=f"run of {name}", daemon=True)
         _threads[inbox] = thread
