@@ -24,7 +24,6 @@ from ..operators.ranges import range_items
 from ..operators.row_map import row_items
 from ..runtime.experiment import join_experiments
 from ..runtime.launch import PreparedLaunch
-from ..runtime.launch_arguments import Arguments
 from ..runtime.launch_options import LaunchOptions
 from ..runtime.launch_plan import LaunchPlan, compile_ahead
 from ..runtime.queue import Queue
@@ -282,7 +281,8 @@ class _Recorder(LaunchSequence):
         if len(plan.tasks) > 1:
             self._have_kinds.add(id(queue))
         launched = launchable(plan.tasks, with_kinds=id(queue) in self._have_kinds)
-        self.programs[plan.spec(queue, Arguments(args, queue.device, places=queue.places), launched), queue.device] = None
+        arguments = queue._site.arguments(args, queue.device, queue._site.owner)
+        self.programs[plan.spec(queue, arguments, launched), queue.device] = None
         self.runs.append(_NOTHING_RAN)
 
 

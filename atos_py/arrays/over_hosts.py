@@ -115,6 +115,12 @@ class HostArray(Elementwise, NotCopied):
         """Which host owns each element."""
         return self._places
 
+    def _check_owner(self, _argument: str, owner: Any, _where: str) -> None:
+        if self._places is not owner:
+            raise InvalidArgumentError(
+                "an array over several hosts is for a queue with owner=, the part of the graph that it was made for"
+            )
+
     @property
     def own(self) -> slice:
         """Numbers of the elements of this host."""

@@ -64,6 +64,14 @@ class Ownership:
         """Return the ownership of so many other elements over the same devices, such as words with a bit for each vertex."""
         return Ownership(self.devices, size, None, None, self.group, self)
 
+    def check_owner(self, argument: str, owner: Any, where: str) -> None:
+        """Refuse an argument over these devices in a launch of a queue that has another owner, or none."""
+        if (self.base or self) is not owner:
+            raise InvalidArgumentError(
+                f"{argument} is over {', '.join(map(str, self.devices))}, and the queue {where}; make the queue with owner=,"
+                " the partition that it belongs to"
+            )
+
     def agree(self, what: str) -> None:
         """Wait until all processes come to a call."""
         if self.group is not None:

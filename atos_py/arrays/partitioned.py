@@ -78,6 +78,9 @@ class PartitionedArray(Elementwise, NotCopied):
         """Which device owns each element."""
         return self._ownership
 
+    def _check_owner(self, argument: str, owner: Any, where: str) -> None:
+        self._ownership.check_owner(argument, owner, where)
+
     @property
     def devices(self) -> tuple[Device, ...]:
         """The devices that have it."""

@@ -148,6 +148,9 @@ class Partition(NotCopied, SameArrays, _Rows):
         """The devices that own vertices."""
         return self.ownership.devices
 
+    def _check_owner(self, argument: str, owner: Any, where: str) -> None:
+        self.ownership.check_owner(argument, owner, where)
+
     def _labeled(self, labels: NDArray[np.int64] | None) -> Partition:
         """Return the parts, whose vertices have these labels from now on."""
         self.labels = labels

@@ -187,7 +187,7 @@ class PreparedLaunch(NotCopied):
     def _fill(self) -> _Filled:
         """Look at the arguments and at the form of the queue, and return what the core is to be told."""
         queue, plan, inbox = self._queue, self._plan, self._inbox
-        arguments = Arguments(self._args, queue._device, queue._site.ownership, queue._site.places)
+        arguments = queue._site.arguments(self._args, queue._device, queue._site.owner)
         if plan.config.debug:
             arguments.check_overlaps()
         form = queue._core.form

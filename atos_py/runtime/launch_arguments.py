@@ -12,14 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.array import Array, asarray, is_of_core, to_host
+from ..arrays.array import Array, asarray, to_host
 from ..arrays.import_external import is_on_gpu, kept_dtype
 from ..arrays.join_layout import JoinsParts
 from ..arrays.joins import Joins
-from ..arrays.over_hosts import HostArray, HostPlaces
-from ..arrays.ownership import Ownership
 from ..arrays.pool import Pool
-from ..arrays.shared import SharedArray
 from ..compile.arguments import (
     ArrayKind,
     JoinsKind,
@@ -40,7 +37,7 @@ from .core_queue import CoreQueue, Form
 from .launch_options import LaunchConfig
 from .peer_queues import PeerQueues
 
-__all__ = ["Arguments"]
+__all__ = ["Arguments", "on_other_device"]
 
 
 _MOST_WORDS = int(lib.ATOS_MAX_ARGUMENT_WORDS)
@@ -58,10 +55,8 @@ class Arguments:
         As the caller gave them.
     device : Device
         Where the launch runs.
-    ownership : Ownership, optional
-        The devices that it is over, and which of them runs an item.
-    places : HostPlaces, optional
-        The hosts that it is over.
+    owner : Ownership or HostPlaces, optional
+        The devices or hosts that own the items, for the classes of launches over several (`arguments_over`).
 
     Attributes
     ----------
@@ -90,8 +85,8 @@ class Arguments:
 
     __slots__ = (
         "_device",
-        "_ownership",
-        "_places",
+        "_owner",
+        "_plain_device",
         "by_device",
         "is_steady",
         "joins",
@@ -102,28 +97,45 @@ class Arguments:
         "words",
     )
 
-    def __init__(
-        self, args: Sequence[Any], device: Device, ownership: Ownership | None = None, places: HostPlaces | None = None
-    ) -> None:
-        self._device, self._ownership, self._places = device, ownership, places
+    _where = "runs on one device"
+    _may_be_steady = True
+
+    def __init__(self, args: Sequence[Any], device: Device, owner: Any = None) -> None:
+        self._device, self._owner = device, owner
+        self._plain_device = device if self._may_be_steady else None  # the device of arrays that need no more than a look
         self.words: list[int] = []
         self.receivers: list[tuple[Any, Form, int]] = []
         self.pools: list[tuple[Pool, int, int]] = []
         self.joins: list[tuple[Joins, int]] = []
         self.by_device: list[tuple[int, int]] = []
-        self.is_steady = ownership is None and places is None
+        self.is_steady = self._may_be_steady
         self.values, self.kinds = self._pack(args) if args else ([], ())
         if len(self.words) > _MOST_WORDS or not self.is_steady:
             self._check_numbers()
 
+    def _check_over(self, position: int, value: Any) -> None:
+        """Refuse the parts of a graph, or an array over them, where the queue has another owner."""
+        if isinstance(getattr(value, "_core", None), PeerQueues):
+            raise InvalidArgumentError(f"argument {position} is a queue with an owner, into which its own tasks alone push")
+        if hasattr(value, "_check_owner"):
+            value._check_owner(f"argument {position}", self._owner, self._where)
+
+    def _refuse(self, what: str) -> None:
+        """Refuse an argument that tasks over several devices cannot use yet."""
+
+    def _check_array(self, position: int, array: Array) -> None:
+        """Refuse an array that tasks do not reach."""
+        if array.device != self._device:
+            raise on_other_device(position, array, (self._device,))
+
     def _pack(self, given: Sequence[Any], position: int | None = None) -> tuple[list[Any], tuple[Kind, ...]]:
         """Append the words of values, of a tuple at a position or of all; return what stands for them and their kinds."""
-        values, words, device = [], self.words, self._device
+        values, words, device = [], self.words, self._plain_device
         kinds: list[Kind] = []
         for number, value in enumerate(given):
             place = number if position is None else position
             cls: Any = type(value)
-            if cls is Array and self._ownership is None and (value.device is device or value.device == device):
+            if cls is Array and (value.device is device or value.device == device):
                 words.append(value.pointer)
                 words += value.shape
                 kinds.append(ArrayKind(value.dtype, len(value.shape), value.readonly))
@@ -138,8 +150,7 @@ class Arguments:
                 words += words_of(value)
                 kinds.append(describe(value))
             elif number_of_fields(cls) == (len(value) if isinstance(value, tuple) else -1):
-                if self._ownership is not None or getattr(value, "ownership", None) is not None:
-                    _check_partition(place, value, self._ownership)
+                self._check_over(place, value)
                 members, of_members = self._pack(value, place)
                 kinds.append(TupleKind(cls, cls._fields, of_members))
                 if not all(map(operator.is_, members, value)):
@@ -152,31 +163,30 @@ class Arguments:
 
     def _pack_other(self, value: Any, position: int, is_alone: bool) -> tuple[Any, Kind]:
         """Append the words of an argument that takes more than a look; return what stands for it and its kind."""
-        ownership, first = self._ownership, len(self.words)
+        first = len(self.words)
         core = getattr(value, "_core", None)
         argument: Any
         if isinstance(value, Joins):
-            parts = _joins(position, value, self._device, ownership, is_alone)
+            self._refuse("take no joins")
+            parts = _joins(position, value, self._device, is_alone)
             members, kinds = self._pack(parts, position)
             self.joins.append((value, position))
             self.is_steady = False
             return type(parts)(*members), JoinsKind(type(parts), parts._fields, kinds)
         if isinstance(value, Pool):
-            argument = _pool(position, value, self._device, ownership)
+            self._refuse("take no pool")
+            argument = _pool(position, value, self._device)
             self.pools.append((value, position, first + 1))
         elif is_alone and isinstance(core, CoreQueue):
-            if ownership is not None and not ownership.is_alone:
-                what = "the tasks of a launch over several devices push into no other queue yet"
-                raise LaunchConfigError(f"{what}; use one device")
+            self._refuse("push into no other queue")
             form = core.form  # one is looked at, for which the task is compiled: another thread may change it
             argument = _receiver(position, value, form, self._device)
             self.receivers.append((value, form, first))
         else:
-            argument = _wrap(position, value, self._device, ownership)
-            if isinstance(argument, HostArray) and argument.places is not self._places:
-                raise InvalidArgumentError(
-                    "an array over several hosts is for a queue with owner=, the part of the graph that it was made for"
-                )
+            self._check_over(position, value)
+            argument = _wrap(position, value, self._device)
+            if isinstance(argument, Array):
+                self._check_array(position, argument)
             self.by_device += [(first + place, step) for place, step in device_words(argument)]
         self.is_steady = False
         kind = describe(argument)
@@ -266,19 +276,15 @@ def _receiver(position: int, queue: Any, form: Form, device: Device) -> QueueArg
     return QueueArgument(queue.dtype)
 
 
-def _pool(position: int, pool: Pool, device: Device, ownership: Ownership | None) -> PoolArgument:
+def _pool(position: int, pool: Pool, device: Device) -> PoolArgument:
     """Return the argument for a pool, if tasks may use it."""
-    if ownership is not None and not ownership.is_alone:
-        raise LaunchConfigError("the tasks of a launch over several devices take no pool yet; use one device")
     if pool.device != device:
         raise InvalidArgumentError(f"argument {position} is a pool on {pool.device}, and the task runs on {device}")
     return PoolArgument(*pool._parts)
 
 
-def _joins(position: int, joins: Joins, device: Device, ownership: Ownership | None, is_alone: bool) -> JoinsParts:
+def _joins(position: int, joins: Joins, device: Device, is_alone: bool) -> JoinsParts:
     """Return the parts of joins, if tasks may use them."""
-    if ownership is not None and not ownership.is_alone:
-        raise LaunchConfigError("the tasks of a launch over several devices take no joins yet; use one device")
     if not is_alone:
         raise UnsupportedTypeError(f"argument {position} has joins in a tuple, which are arguments by themselves")
     if joins.device != device:
@@ -295,28 +301,16 @@ def _arrays_in(value: Any) -> Iterator[Array]:
             yield from _arrays_in(member)
 
 
-def _check_partition(position: int, value: Any, ownership: Ownership | None) -> None:
-    """Refuse the parts of a graph, or an array over them, where the queue has another owner."""
-    found = getattr(value, "ownership", None)
-    if isinstance(getattr(value, "_core", None), PeerQueues):
-        raise InvalidArgumentError(f"argument {position} is a queue with an owner, into which its own tasks alone push")
-    if isinstance(found, Ownership) and (found.base or found) is not ownership:
-        where = "runs on one device" if ownership is None else "has another partition as its owner"
-        raise InvalidArgumentError(
-            f"argument {position} is over {', '.join(map(str, found.devices))}, and the queue {where}; make the queue with"
-            " owner=, the partition that it belongs to"
-        )
-    rows = getattr(value, "indptr", None) if found is None else None
-    if ownership is not None and ownership.ids is not None and rows is not None and rows.size == ownership.size + 1:
-        raise InvalidArgumentError(
-            f"argument {position} is a graph whose vertices have other numbers inside the tasks of this queue; pass what"
-            " Graph.partition returned"
-        )
+def on_other_device(position: int, array: Array, devices: tuple[Device, ...]) -> InvalidArgumentError:
+    """Return the error for an array that is on none of the devices of a launch."""
+    advice = f"copy it with atos.asarray(..., device={str(devices[0])!r})"
+    return InvalidArgumentError(
+        f"argument {position} is on {array.device}, the task runs on {', '.join(map(str, devices))}; {advice}"
+    )
 
 
-def _wrap(position: int, value: Any, device: Device, ownership: Ownership | None) -> Any:
+def _wrap(position: int, value: Any, device: Device) -> Any:
     """Return an argument as the task takes it, with an `Array` in place of each array of another library."""
-    _check_partition(position, value, ownership)
     if not isinstance(value, Array):
         if _is_host_array(value):
             if device.kind == "cuda":
@@ -333,24 +327,6 @@ def _wrap(position: int, value: Any, device: Device, ownership: Ownership | None
             hasattr(value, "__cuda_array_interface__") or hasattr(value, "__dlpack_device__")
         ):
             value = asarray(value)
-    own = isinstance(value, Array) and not isinstance(value, SharedArray) and not value.readonly
-    if own and ownership is not None and ownership.group is not None:
-        raise InvalidArgumentError(
-            f"argument {position} is an array of this process alone, so what tasks of other processes write to it would not be"
-            " seen: make it with atos.full(..., partition=) or atos.distributed.zeros, or with readonly=True if tasks only"
-            " read it"
-        )
-    devices = (device,) if ownership is None else ownership.devices
-    if isinstance(value, Array) and value.device not in devices:
-        advice = f"copy it with atos.asarray(..., device={str(device)!r})"
-        raise InvalidArgumentError(
-            f"argument {position} is on {value.device}, the task runs on {', '.join(map(str, devices))}; {advice}"
-        )
-    if isinstance(value, Array) and ownership is not None and ownership.over_gpus and not is_of_core(value):
-        raise InvalidArgumentError(
-            f"argument {position} is in memory that another library has allocated on {value.device}, which the other GPUs do"
-            " not reach; make a copy with atos.asarray(..., copy=True)"
-        )
     return value
 
 

@@ -20,9 +20,11 @@ from ..core.devices import device as device_of
 from ..core.library import check, ffi, lib
 from ..core.process_group import ProcessGroup
 from ..errors import InvalidArgumentError, LaunchConfigError
+from .arguments_over import ArgumentsOverDevices, ArgumentsOverHosts
 from .checkpoint import QueueOptions
 from .core_queue import CoreQueue
 from .host_rounds import HostQueue, check_host_launch, check_host_queue
+from .launch_arguments import Arguments
 from .peer_queues import PeerQueues, check_owner, check_peer_launch, keys_of
 
 __all__ = ["OneDevice", "site_of"]
@@ -47,6 +49,10 @@ class OneDevice:
         What tells queues of this site from those of others, in the keys of what is prepared for launches.
     ownership : Ownership or None
     places : HostPlaces or None
+    owner : Ownership or HostPlaces or None
+        That of both which there is.
+    arguments : type
+        The arguments of a launch here.
     """
 
     device: Device
@@ -55,6 +61,8 @@ class OneDevice:
     is_several = over_gpus = False
     group: ProcessGroup | None = None
     key: tuple[Any, ...] = ()
+    owner: Ownership | HostPlaces | None = None
+    arguments: type[Arguments] = Arguments
     ownership: Ownership | None = None
     places: HostPlaces | None = None
 
@@ -98,10 +106,11 @@ class OverDevices(OneDevice):
     """The site of a queue over several devices, each of which has a queue of the items that it owns."""
 
     is_several = True
+    arguments = ArgumentsOverDevices
     ownership: Ownership
 
     def __init__(self, owner: Any, *, device: Any = None, devices: Any = None, buckets: Any = None) -> None:
-        self.ownership = owned = check_owner(owner, devices, device)
+        self.ownership = self.owner = owned = check_owner(owner, devices, device)
         self.device, self.devices = owned.local, owned.devices
         self.here = tuple([owned.devices[k] for k in owned.here])
         self.group, self.over_gpus = owned.group, owned.over_gpus
@@ -129,10 +138,11 @@ class OverHosts(OneDevice):
     """The site of a queue over several hosts: on the device of this one, for its vertices."""
 
     is_several = True
+    arguments = ArgumentsOverHosts
     places: HostPlaces
 
     def __init__(self, owner: Any, **others: Any) -> None:
-        self.places = check_host_queue(owner.places, others)
+        self.places = self.owner = check_host_queue(owner.places, others)
         self._set_device(self.places.device)
         self.key = (weakref.ref(self.places),)
 

@@ -9,6 +9,7 @@ from fake_arrays import FakeArray, Pair
 import atos_py as atos
 from atos_py.arrays.private import PrivateArray
 from atos_py.compile.arguments import describe, device_words, words
+from atos_py.runtime.arguments_over import ArgumentsOverDevices
 from atos_py.runtime.launch_arguments import Arguments
 
 CPU = atos.device("cpu")
@@ -69,7 +70,7 @@ def test_words_over_several_devices():
     over = [atos.full(n, 0.5, partition=parts, placement=each) for each in ("partitioned", "mirrored", "owned")]
     over += [atos.full(n, 7, partition=parts, combine="min"), PrivateArray(3, np.int64, owner.others(3))]
     for value in (*over, parts, atos.zeros(3, device="cpu:1"), None, 1.5, Pair(Pair(parts, over[1]), over[3])):
-        packed = Arguments((1, value), first, owner)
+        packed = ArgumentsOverDevices((1, value), first, owner)
         assert packed.kinds[1] is describe(value)
         assert packed.words == [1, *words(value)]
         place, expected = 1, []
@@ -80,7 +81,7 @@ def test_words_over_several_devices():
     foreign = atos.full(n, 0, partition=others)
     for value in (foreign, Pair(1, foreign), others, graph, atos.zeros(3, device="cpu:2")):
         with pytest.raises(atos.InvalidArgumentError):
-            Arguments((value,), first, owner)
+            ArgumentsOverDevices((value,), first, owner)
     for value in (over[0], parts):
         with pytest.raises(atos.InvalidArgumentError, match="the queue runs on one device"):
             Arguments((value,), first)
