@@ -99,6 +99,8 @@ class Form(NamedTuple):
 class CoreQueue:
     """The core's queue and its form, which may change while other threads use it."""
 
+    is_of_many = False  # queues, which have to agree on their form before each launch
+
     def __init__(self, handle: Any, dtype: np.dtype[Any], kinds: tuple[str | None, ...] | None = None) -> None:
         self.form = Form(handle, dtype, kinds)
 

@@ -26,14 +26,12 @@ from ..support.validation import check_option_names, check_timeout
 from .callbacks import run_handlers, start_callback, thread_launch
 from .core_queue import Form, is_replaced
 from .experiment import OLD_OPTIONS, Experiment, take_old_options
-from .host_rounds import run_by_rounds
 from .inbox import Inbox
 from .last_arguments import LastArguments
 from .launch_arguments import Arguments
 from .launch_errors import LaunchedQueue, check_end
 from .launch_options import LaunchConfig, LaunchOptions
 from .launch_plan import MAX_SAMPLES, LaunchPlan, ReadyLaunch
-from .peer_queues import agree_on_launch
 from .progress import make_observer
 from .stats import COUNTED, DeviceStats, LaunchStats
 from .trace import trace_of
@@ -110,7 +108,7 @@ class PreparedLaunch(NotCopied):
     @as_launch
     def __call__(self) -> LaunchStats:
         """Run the queue's tasks, and what they push, until all is done; see `Queue.launch`."""
-        return self._run(time.perf_counter())
+        return self._queue._site.run(self, time.perf_counter())
 
     @as_launch
     def rebind(self, **arguments: Any) -> PreparedLaunch:
@@ -191,7 +189,7 @@ class PreparedLaunch(NotCopied):
         if plan.config.debug:
             arguments.check_overlaps()
         form = queue._core.form
-        if form.kinds != plan.names and (form.kinds is not None or len(plan.names) > 1 or queue._site.ownership is not None):
+        if form.kinds != plan.names and (form.kinds is not None or len(plan.names) > 1 or queue._core.is_of_many):
             form = queue._core.for_launch(plan.names)
         if inbox is not None:
             inbox.open(form, plan.names)
@@ -221,13 +219,10 @@ class PreparedLaunch(NotCopied):
             launch.inbox = inbox.handle
         return _Filled(arguments, form, ready, launch, words)
 
-    def _run(self, begin: float, filled: _Filled | None = None, by_rounds: bool = True) -> LaunchStats:
+    def _run(self, begin: float, filled: _Filled | None = None) -> LaunchStats:
         """Run the launch, whose call began at a time by `time.perf_counter`; `filled` is what was looked at since."""
         queue, plan, inbox = self._queue, self._plan, self._inbox
-        config, ownership = plan.config, queue._site.ownership
-        if by_rounds and queue._site.places is not None:
-            name = " and ".join(plan.names)
-            return run_by_rounds(queue, name, self._args, lambda: self._run(time.perf_counter(), by_rounds=False))
+        config = plan.config
         if filled is None:
             filled = self._filled
             if not filled.arguments.is_steady or queue._core.form is not filled.form:
@@ -239,15 +234,13 @@ class PreparedLaunch(NotCopied):
         arguments, form, ready, launch, words = filled
         if recorders:
             program_for(ready.spec, queue._device)
-        if ownership is not None:
-            agree_on_launch(ownership, ready.launched.name, config)
         samples = None
         if config.sample_interval:
             most = MAX_SAMPLES * len(ready.programs)
             samples = zeros((most, _SAMPLE_WORDS), dtype=np.uint64, device=queue._device)
         observer = None if config.progress is False else make_observer(config.progress, ready.launched.name)
         callback = thread_launch.callback if observer is None else start_callback(observer)
-        if callback is not run_handlers or samples is not None or ownership is not None:
+        if callback is not run_handlers or samples is not None:
             launch = ffi.new(_LAUNCH, launch[0])  # a copy, since other threads may make this launch
             launch.poll_callback = callback
         if samples is not None:
@@ -256,7 +249,7 @@ class PreparedLaunch(NotCopied):
         held = arguments.hold_joins(ready.launched.name) if arguments.joins else []
         running.append(None)
         try:
-            if ownership is None and nvtx_annotate() is None:
+            if type(form) is Form and nvtx_annotate() is None:  # as `Form.launch` does
                 stats = ffi.new(_STATS)
                 status = lib.atos_queue_launch(form.handle, ready.programs[0].handle, launch, stats)
             else:
@@ -288,7 +281,7 @@ def launch_once(
 ) -> LaunchStats:
     """Run a queue's tasks, and return what there is to say of that; see `Queue.launch`."""
     launch = PreparedLaunch(queue, worker, task, args, options)
-    return launch._run(launch._began, launch._filled)
+    return queue._site.run(launch, launch._began, launch._filled)
 
 
 def _plan_for(queue: LaunchedQueue, worker: str, task: Task | Sequence[Task], options: LaunchOptions) -> LaunchPlan:

@@ -34,7 +34,7 @@ _SUMS = (
     *("tasks_run", "tasks_pushed", "pending", "lost", "grown", "overhead_bytes", "blocks", "workers"),
     "copy_milliseconds",
 )
-_STATS, _ALL_STATS = map(ffi.typeof, ("atos_stats *", "atos_stats[]"))  # parsed once
+_LAUNCH, _STATS, _ALL_STATS = map(ffi.typeof, ("atos_launch *", "atos_stats *", "atos_stats[]"))  # parsed once
 _PEERS, _PROCESSES = map(ffi.typeof, ("atos_peers *", "atos_processes *"))
 _QUEUES, _PROGRAMS, _MEMORY, _RANGES = map(ffi.typeof, ("atos_queue *[]", "atos_program *[]", "void *[]", "atos_shared *[]"))
 
@@ -72,7 +72,7 @@ class PeerForm(Form):
         if ownership.is_alone:
             status, stats, _ = Form(handles[0], self.dtype).launch(programs, launch)
             return status, stats, _describe_devices([stats], launch, ownership, status)
-        count = len(ownership.devices)
+        launch, count = ffi.new(_LAUNCH, launch[0]), len(ownership.devices)  # a copy, since threads may share the launch
         queues, stats = ffi.new(_QUEUES, handles), ffi.new(_ALL_STATS, count)
         memory = ffi.new(_MEMORY, [block.begin for block in blocks])
         ranges = ffi.new(_RANGES, [block.addresses for block in blocks]) if ownership.on_gpus else ffi.NULL
@@ -164,6 +164,8 @@ def agree_on_launch(ownership: Ownership, name: str, config: Any) -> None:
 
 class PeerQueues:
     """One queue of the core for each device, and the ownership of their items."""
+
+    is_of_many = True
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ A queue has one site, chosen once by the type of its owner; its other code is th
 
 from __future__ import annotations
 
+import time
 import weakref
 from types import NoneType
 from typing import Any
@@ -23,9 +24,10 @@ from ..errors import InvalidArgumentError, LaunchConfigError
 from .arguments_over import ArgumentsOverDevices, ArgumentsOverHosts
 from .checkpoint import QueueOptions
 from .core_queue import CoreQueue
-from .host_rounds import HostQueue, check_host_launch, check_host_queue
+from .host_rounds import HostQueue, check_host_launch, check_host_queue, run_by_rounds
 from .launch_arguments import Arguments
-from .peer_queues import PeerQueues, check_owner, check_peer_launch, keys_of
+from .peer_queues import PeerQueues, agree_on_launch, check_owner, check_peer_launch, keys_of
+from .stats import LaunchStats
 
 __all__ = ["OneDevice", "site_of"]
 
@@ -97,6 +99,10 @@ class OneDevice:
     def check_launch(self, names: tuple[str, ...], config: Any, options: Any, has_inbox: bool) -> None:
         """Refuse what launches here cannot do yet."""
 
+    def run(self, launch: Any, begin: float, filled: Any = None) -> LaunchStats:
+        """Run a `PreparedLaunch`, whose call began at a time by `time.perf_counter`; `filled` is what was looked at since."""
+        return launch._run(begin, filled)  # type: ignore[no-any-return]
+
     def suit(self, saved: QueueOptions) -> QueueOptions:
         """Return options of a queue that was saved as a queue here has them."""
         return saved
@@ -128,6 +134,12 @@ class OverDevices(OneDevice):
         """Refuse what launches over several devices cannot do yet."""
         if not self.ownership.is_alone:
             check_peer_launch(config, has_inbox)
+
+    def run(self, launch: Any, begin: float, filled: Any = None) -> LaunchStats:
+        """Run a launch that all processes come to."""
+        ready = filled or launch._fill()  # before each launch all devices take on the same form
+        agree_on_launch(self.ownership, ready.ready.launched.name, launch._plan.config)
+        return super().run(launch, begin, ready)
 
     def suit(self, saved: QueueOptions) -> QueueOptions:
         """Return the options with workers that take the oldest items first."""
@@ -161,6 +173,11 @@ class OverHosts(OneDevice):
         if has_inbox:
             raise LaunchConfigError("a launch over several hosts has no start(); call launch_thread, launch_warp or launch_cta")
         check_host_launch(" and ".join(names), options)
+
+    def run(self, launch: Any, begin: float, filled: Any = None) -> LaunchStats:
+        """Run a launch on all hosts, in rounds."""
+        name = " and ".join(launch._plan.names)
+        return run_by_rounds(launch._queue, name, launch._args, lambda: launch._run(time.perf_counter()))
 
     def suit(self, saved: QueueOptions) -> QueueOptions:
         """Return the options with workers that take the oldest items first."""
