@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import NoneType
 from typing import Any, Literal, Protocol, overload
 
 import numpy as np
@@ -107,35 +109,61 @@ def full(
     """
     if not isinstance(placement, str) or placement not in _PLACEMENTS:
         raise InvalidArgumentError(f"placement must be one of {', '.join(_PLACEMENTS)} (got {placement!r:.80})")
-    if placement != "partitioned" and partition is None:
-        raise InvalidArgumentError(f"placement={placement!r} is for arrays over several devices; pass partition= as well")
-    places = getattr(partition, "places", None)
     if combine is not None and (not isinstance(combine, str) or combine not in ("min", "sum")):
         raise InvalidArgumentError(f"combine must be min or sum (got {combine!r:.80})")
-    if combine is not None and (partition is None or placement != "partitioned"):
-        raise InvalidArgumentError(
-            f'combine={combine!r} is for arrays with partition= and placement="partitioned"; leave it out'
-        )
-    element = one_number(value)
-    kind = element.dtype if dtype is None else dtype
-    if partition is not None:
-        if device is not None:
-            raise InvalidArgumentError(f"an array has a device or a partition, and not both (got device={device!r:.80})")
-        if isinstance(places, HostPlaces):
-            if placement != "partitioned":
-                raise InvalidArgumentError(
-                    f"placement={placement!r} is for devices of one host; over several hosts leave it out"
-                )
-            over_hosts = HostArray(shape, kind, places, combine or "min")
-            over_hosts.fill(value)
-            return over_hosts
-        made = LoweredArray if combine == "min" else _PLACEMENTS[placement]
-        parts = made(shape, kind, ownership_of("partition", partition))
-        parts.fill(value)
-        return parts
-    result = empty(shape, dtype=kind, device=device)
-    fill_elements(result.device, result.pointer, cast_values(element, result.dtype), result.size)
+    kind = one_number(value).dtype if dtype is None else dtype
+    make = _MAKERS.get(type(getattr(partition, "places", partition)), _over_devices)
+    return make(shape, value, kind, device, partition, placement, combine)
+
+
+def _on_one_device(
+    shape: Any, value: Any, dtype: Any, device: Any, _partition: None, placement: str, combine: str | None
+) -> Array:
+    """Return an array on one device."""
+    if placement != "partitioned":
+        raise InvalidArgumentError(f"placement={placement!r} is for arrays over several devices; pass partition= as well")
+    if combine is not None:
+        raise _not_combined(combine)
+    result = empty(shape, dtype=dtype, device=device)
+    fill_elements(result.device, result.pointer, cast_values(one_number(value), result.dtype), result.size)
     return result
+
+
+def _over_devices(
+    shape: Any, value: Any, dtype: Any, device: Any, partition: Any, placement: str, combine: str | None
+) -> PartitionedArray:
+    """Return an array over the devices of a partition."""
+    if combine is not None and placement != "partitioned":
+        raise _not_combined(combine)
+    _check_no_device(device)
+    made = LoweredArray if combine == "min" else _PLACEMENTS[placement]
+    parts = made(shape, dtype, ownership_of("partition", partition))
+    parts.fill(value)
+    return parts
+
+
+def _over_hosts(
+    shape: Any, value: Any, dtype: Any, device: Any, partition: _OverHosts, placement: str, combine: Any
+) -> HostArray:
+    """Return an array over the hosts of a partition."""
+    _check_no_device(device)
+    if placement != "partitioned":
+        raise InvalidArgumentError(f"placement={placement!r} is for devices of one host; over several hosts leave it out")
+    made = HostArray(shape, dtype, partition.places, combine or "min")
+    made.fill(value)
+    return made
+
+
+def _check_no_device(device: Any) -> None:
+    if device is not None:
+        raise InvalidArgumentError(f"an array has a device or a partition, and not both (got device={device!r:.80})")
+
+
+def _not_combined(combine: str) -> InvalidArgumentError:
+    return InvalidArgumentError(f'combine={combine!r} is for arrays with partition= and placement="partitioned"; leave it out')
+
+
+_MAKERS: dict[type, Callable[..., Any]] = {NoneType: _on_one_device, HostPlaces: _over_hosts}  # by what has the parts
 
 
 @host_memory_for("atos.ones")

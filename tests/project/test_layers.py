@@ -95,10 +95,10 @@ ASKED = re.compile(r"\b_?(partition|ownership|places|owner) is (not )?None$")
 
 
 def test_few_places_outside_the_room_for_several_ask_for_a_partition():
-    """Code outside `several` asks in 10 places whether something lies in parts; who removes one lowers the number, to none."""
+    """Code outside `several` asks in 6 places whether something lies in parts; who removes one lowers the number, to none."""
     found = {module: count for module in MODULES if ".several" not in module and (count := places_that_ask(module))}
     assert [module for module in found if module.startswith("atos_py.algorithms")] == []
-    assert sum(found.values()) == 10, found
+    assert sum(found.values()) == 6, found
 
 
 def test_operators_have_more_than_one_client():
