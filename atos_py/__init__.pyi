@@ -101,6 +101,7 @@ from .compile.group import Group as Group
 from .compile.local_array import local_array as local_array
 from .compile.packing import pack as pack
 from .compile.packing import unpack as unpack
+from .compile.race_report import Race as Race
 from .compile.random_numbers import random as random
 from .compile.random_numbers import random_bits as random_bits
 from .compile.task import Task as Task

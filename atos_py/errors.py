@@ -26,6 +26,7 @@ __all__ = [
     "MissingPackageError",
     "PoolFullError",
     "QueueFullError",
+    "RaceError",
     "TaskCallError",
     "TaskCompileError",
     "TaskError",
@@ -268,15 +269,20 @@ class TaskError(AtosError, RuntimeError):
         lost: int,
     ) -> None:
         super().__init__(message)
-        self.task = task
-        self.kind = kind
-        self.function = function
-        self.filename = filename
-        self.line = line
-        self.item = item
-        self.index = index
-        self.bound = bound
-        self.lost = lost
+        self.task, self.kind, self.item, self.lost = task, kind, item, lost
+        self.function, self.filename, self.line = function, filename, line
+        self.index, self.bound = index, bound
+
+
+class RaceError(AtosError, RuntimeError):
+    """Tasks of a launch with ``debug="races"`` accessed elements that nothing orders; the launch has ended, with its results.
+
+    The attribute ``races`` is a tuple of `Race`, each of another pair of lines.
+    """
+
+    def __init__(self, message: str, races: tuple[Any, ...] = ()) -> None:
+        super().__init__(message)
+        self.races = races
 
 
 class TaskCallError(AtosError, RuntimeError):
@@ -315,9 +321,7 @@ class QueueFullError(AtosError, MemoryError):
 
     def __init__(self, message: str, *, capacity: int, pending: int, lost: int) -> None:
         super().__init__(message)
-        self.capacity = capacity
-        self.pending = pending
-        self.lost = lost
+        self.capacity, self.pending, self.lost = capacity, pending, lost
 
 
 class PoolFullError(AtosError, MemoryError):
@@ -344,8 +348,7 @@ class PoolFullError(AtosError, MemoryError):
 
     def __init__(self, message: str, *, capacity: int, needed: int) -> None:
         super().__init__(message)
-        self.capacity = capacity
-        self.needed = needed
+        self.capacity, self.needed = capacity, needed
 
 
 class JoinsFullError(PoolFullError):
@@ -404,8 +407,7 @@ class CheckpointError(AtosError, ValueError):
     """
 
     def __init__(self, path: str | Path, reason: str) -> None:
-        self.path = str(path)
-        self.reason = reason
+        self.path, self.reason = str(path), reason
         super().__init__(f"{self.path}: {reason}")
 
 
@@ -432,9 +434,7 @@ class GraphFormatError(AtosError, ValueError):
     """
 
     def __init__(self, path: str | Path, line: int | None, reason: str) -> None:
-        self.path = str(path)
-        self.line = line
-        self.reason = reason
+        self.path, self.line, self.reason = str(path), line, reason
         where = f"{self.path}, line {line}" if line is not None else self.path
         super().__init__(f"{where}: {reason}")
 

@@ -107,7 +107,7 @@ def settle(place, level, s):  # type: ignore[no-untyped-def]
     seen = s.seen[place]
     fresh = s.candidates[begin_of(level, s) + place] & ~seen
     if fresh != 0:
-        s.seen[place] = seen | fresh
+        s.seen[place] = seen | fresh  # race: who reads the bits before offers some again, which are not fresh then
         add_up(place, fresh, level, s.notes.sums, s.notes.inverse)
         note_last(place, level, s.notes.last)
         note_farthest(place, fresh, level, s, s.notes.farthest)

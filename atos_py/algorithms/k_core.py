@@ -43,12 +43,12 @@ def is_low(v, row, k, degree):  # type: ignore[no-untyped-def]
 
 def begin_to_leave(v, row, k, degree):  # type: ignore[no-untyped-def]
     """Return whether a vertex leaves now, and a number that its edges do not need."""
-    return degree[v] < k and atomic_exch(degree, v, REMOVED) >= 0, 0
+    return degree[v] < k and atomic_exch(degree, v, REMOVED) >= 0, 0  # race: of all that read, one alone removes it
 
 
 def take_edge(worker, v, u, nothing, k, degree):  # type: ignore[no-untyped-def]
     """Take one edge from a neighbor that is left."""
-    if degree[u] >= k and atomic_add(degree, u, -1) == k:
+    if degree[u] >= k and atomic_add(degree, u, -1) == k:  # race: one thread alone takes the edge that is one too few
         worker.push(u)
 
 

@@ -28,8 +28,8 @@ class Site:
 
     Attributes
     ----------
-    kind : {'index', 'owner', 'alignment', 'arrival', 'join', 'division', 'cast', 'assert', 'raise'}
-        What is checked.
+    kind : {'index', 'owner', 'alignment', 'arrival', 'join', 'division', 'cast', 'assert', 'raise', 'access'}
+        What is checked, or in a launch with ``debug="races"`` looked at.
     function, filename, line
         Where.
     detail : str
@@ -48,13 +48,15 @@ class Site:
 class Checks:
     """The checks of a launch's tasks: their sites, whose numbers are in the code, and the names of the arrays in each task.
 
-    The `counters` are the arrays at whose elements tasks arrive: the name of each by its number among the launch's arrays.
+    The `counters` are the arrays at whose elements tasks arrive: the name of each by its number among the launch's arrays. With
+    `races` the tasks also tell of their accesses.
     """
 
     arrays: dict[str, tuple[str, ...]] = field(default_factory=dict)
     without_item: str = "in the idle function"  # where a check is that fails in no item
     sites: list[Site] = field(default_factory=list)
     counters: dict[int, str] = field(default_factory=dict)
+    races: bool = False
 
     def number(self, site: Site) -> int:
         """Return the number of a site."""

@@ -72,7 +72,7 @@ def _load(spec: ProgramSpec, device: Device, best: bool) -> Program:
         slot = ffi.new("atos_program **")
         if device.kind == "cpu":
             code = link.native(spec.on_cpu())
-            check(lib.atos_program_native(code.run, code.idle, code.each_round, spec.debug, slot))
+            check(lib.atos_program_native(code.run, code.idle, code.each_round, bool(spec.debug), slot))
         else:
             cc = device.compute_capability
             code, better = (link.cubin(spec, cc), None) if best else link.first_cubin(spec, cc)

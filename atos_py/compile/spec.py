@@ -45,8 +45,8 @@ class ProgramSpec:
         What one worker of the launch is.
     max_registers : int or tuple of int, optional
         The most registers that a thread may take, or several such limits, in place of what the first task says (`task`).
-    debug : bool
-        Whether to compile the task with checks.
+    debug : bool or 'races'
+        Whether to compile the task with checks, and to look for races.
     buckets : bool
         Whether the queue has buckets, so that pushes may have a priority.
     newest : bool
@@ -67,7 +67,7 @@ class ProgramSpec:
     item_dtype: np.dtype[Any]
     worker: str = "cta"
     max_registers: int | tuple[int | None, ...] | None = None
-    debug: bool = False
+    debug: bool | str = False
     buckets: bool = False
     each_round: Callable[..., Any] | None = None
     inbox: bool = False

@@ -85,7 +85,7 @@ class Peeling(NamedTuple):
 
 def is_removed_now(v, level, p):  # type: ignore[no-untyped-def]
     """Remove a vertex; return whether nobody else has."""
-    if atomic_exch(p.degree, v, REMOVED) < 0:
+    if atomic_exch(p.degree, v, REMOVED) < 0:  # race: who reads the degree looks again before it removes the vertex
         return False
     p.removed_at[v] = level
     return True
@@ -98,7 +98,11 @@ def comes_down(u, degree, level, p):  # type: ignore[no-untyped-def]
             return False
         p.removed_at[u] = level
         return True
-    return degree > level and atomic_add(p.degree, u, -1) == level + 1 and is_removed_now(u, level, p)
+    return (
+        degree > level
+        and atomic_add(p.degree, u, -1) == level + 1  # race: who has read a higher degree does no more than look again
+        and is_removed_now(u, level, p)
+    )
 
 
 def room_of_lists(scratch):  # type: ignore[no-untyped-def]

@@ -22,7 +22,7 @@ def find_root(v, parent):  # type: ignore[no-untyped-def]
         top = parent[above]
         if top == above:
             return above
-        parent[v] = top  # an ancestor, whatever others have written there meanwhile
+        parent[v] = top  # race: an ancestor, whatever others have written there meanwhile
         v = top
         above = parent[v]
     return v

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import time
@@ -33,6 +34,7 @@ from .launch_errors import LaunchedQueue, check_end
 from .launch_options import LaunchConfig, LaunchOptions
 from .launch_plan import MAX_SAMPLES, LaunchPlan, ReadyLaunch
 from .progress import make_observer
+from .race_search import RaceSearch
 from .stats import COUNTED, DeviceStats, LaunchStats
 from .trace import trace_of
 from .waiting import find_waiting
@@ -246,14 +248,15 @@ class PreparedLaunch(NotCopied):
         if samples is not None:
             launch.samples = ffi.cast("atos_sample *", samples.pointer)
         devices: tuple[DeviceStats, ...] = ()
+        search = RaceSearch(queue, config, arguments.values) if config.debug == "races" else None
         held = arguments.hold_joins(ready.launched.name) if arguments.joins else []
         running.append(None)
         try:
-            if type(form) is Form and nvtx_annotate() is None:  # as `Form.launch` does
+            if search is None and type(form) is Form and nvtx_annotate() is None:  # as `Form.launch` does
                 stats = ffi.new(_STATS)
                 status = lib.atos_queue_launch(form.handle, ready.programs[0].handle, launch, stats)
             else:
-                with annotated(ready.launched.name):
+                with annotated(ready.launched.name), search or contextlib.nullcontext():
                     status, stats, devices = form.launch([each.handle for each in ready.programs], launch)
         finally:
             running.pop()
@@ -267,12 +270,15 @@ class PreparedLaunch(NotCopied):
             if is_replaced(status):  # another thread has changed the form of the queue, and nothing was done
                 return self._run(begin) if inbox is None else None  # type: ignore[return-value]
         found = _report(ready, config, stats, devices, samples, begin)
-        if config.debug and not status and not found.stopped:  # after a stop, arrivals are still to come
-            checks = ready.programs[0].code.checks
-            assert checks is not None
+        if search is not None:
+            search.correct(found)
+        checks = ready.programs[0].code.checks
+        if checks is not None and not status and not found.stopped:  # after a stop, arrivals are still to come
             found.waiting = find_waiting(arguments.values, checks.counters)
             for joins, position in arguments.joins:
                 joins._check_closed(ready.launched, position)
+        if search is not None and checks is not None:
+            search.check(ready.launched, checks)
         return found
 
 

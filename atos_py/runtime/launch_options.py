@@ -79,9 +79,10 @@ class LaunchOptions(TypedDict, total=False):
         50 times a second, in the thread of the launch, as ``progress(tasks_run, rate, waiting)``: the tasks that this
         launch has run, tasks a second since the call before, and items in the queue that nobody has taken. It may use arrays,
         but no queues, and what it raises stops the launch. By default nothing is shown.
-    debug : bool, optional
-        Whether to check every index, division and cast to an integer type in the task, and its asserts; slower. By default
-        what the environment variable ``ATOS_DEBUG`` says: 1 or 0.
+    debug : bool or 'races', optional
+        Whether to check every index, division and cast to an integer type in the task, and its asserts; slower. "races" also
+        looks for accesses that nothing orders, on a CPU device and in one thread, and raises `RaceError` with what it finds. By
+        default what the environment variable ``ATOS_DEBUG`` says: 1, 0 or races.
     tier : {"auto", "best"}
         Which kernel a GPU runs. "auto": the first launch of a task runs one that is there at once, while the best one is linked
         in the background; a later launch runs that. "best": the launch waits for the best one, as for measuring; the
@@ -115,7 +116,7 @@ class LaunchOptions(TypedDict, total=False):
     timeout: float | None
     trace: float | None
     progress: bool | Callable[[int, float, int], Any]
-    debug: bool | None
+    debug: bool | Literal["races"] | None
     tier: Literal["auto", "best"]
     experiment: Experiment | None
 
@@ -155,7 +156,7 @@ class LaunchConfig:
     stream: Any
     sample_interval: int
     progress: bool | Callable[[int, float, int], Any]
-    debug: bool
+    debug: bool | str
     tier: str
     experiment: Experiment
 
@@ -177,10 +178,10 @@ class LaunchConfig:
         _check_names(options, task)
         where, idle = options.get("device"), options.get("idle")
         fetch_size, blocks, threads = options.get("fetch_size"), options.get("num_blocks"), options.get("num_threads")
-        trace, debug, streams = options.get("trace"), options.get("debug"), options.get("streams")
-        is_auto = isinstance(blocks, str) and blocks == "auto"
+        trace, streams = options.get("trace"), options.get("streams")
         if where is not None and device_of(where) != device:
             raise LaunchConfigError(f"the queue is on {device} and cannot run on {where}; make a queue there")
+        debug = _check_debug(options.get("debug"), device)
         num_threads = _DEFAULT_THREADS if threads is None else check_int("num_threads", threads, 1, 1024)
         if num_threads % 32:
             raise LaunchConfigError(f"num_threads must be a multiple of 32, at most 1024 (got {num_threads})")
@@ -199,14 +200,14 @@ class LaunchConfig:
             fetch_size=(
                 _DEFAULT_FETCH_SIZE[worker] if fetch_size is None else check_int("fetch_size", fetch_size, 1, MAX_FETCH_SIZE)
             ),
-            num_blocks=0 if blocks is None or is_auto else check_int("num_blocks", blocks, 1, 2**31 - 1),
+            num_blocks=_check_blocks(blocks, debug),
             num_threads=num_threads if device.kind == "cuda" else 1,
             shared_memory=check_int("shared_memory", options.get("shared_memory", 0), 0, 1 << 20),
             streams=0 if streams is None else check_int("streams", streams, 1, lib.ATOS_MAX_STREAMS),
             stream=options.get("stream"),
             sample_interval=0 if trace is None else min(max(round(trace * 1e3), 1), 2**32 - 1),
             progress=check_progress(options.get("progress", False)),
-            debug=_read_debug_default() if debug is None else check_bool("debug", debug),
+            debug=debug,
             tier=check_choice("tier", options.get("tier", "auto"), ("auto", "best")),
             experiment=check_experiment(options.get("experiment")),
         )
@@ -240,9 +241,29 @@ def _check_names(options: Iterable[str], task: Any) -> None:
     check_option_names("a launch", options, LaunchOptions.__annotations__, note)
 
 
-def _read_debug_default() -> bool:
-    """Return whether launches have checks if they do not say, by the environment."""
+def _check_blocks(blocks: Any, debug: bool | str) -> int:
+    """Return the number of blocks, 0 for as many as are resident at once; one where a launch looks for races."""
+    is_auto = blocks is None or (isinstance(blocks, str) and blocks == "auto")
+    number = 0 if is_auto else check_int("num_blocks", blocks, 1, 2**31 - 1)
+    return 1 if debug == "races" else number
+
+
+def _check_debug(debug: Any, device: Device) -> bool | str:
+    """Return what a launch checks, by default what the environment says; refuse to look for races on a GPU."""
+    found = _read_debug_default() if debug is None else debug if isinstance(debug, str) else check_bool("debug", debug)
+    if isinstance(found, str):
+        check_choice("debug", found, ("races",))
+        if device.kind != "cpu":
+            raise LaunchConfigError(
+                f'debug="races" runs on CPU devices only, and the queue is on {device}; make the queue and the arrays with'
+                ' device="cpu", or launch with debug=True, which has the other checks'
+            )
+    return found
+
+
+def _read_debug_default() -> bool | str:
+    """Return what launches check if they do not say, by the environment."""
     value = os.environ.get("ATOS_DEBUG", "")
-    if value not in ("", "0", "1"):
-        raise InvalidArgumentError(f"the environment variable ATOS_DEBUG is 0 or 1 (got {value!r})")
-    return value == "1"
+    if value not in ("", "0", "1", "races"):
+        raise InvalidArgumentError(f"the environment variable ATOS_DEBUG is 0 or 1, or races (got {value!r})")
+    return value == "1" if value in ("", "0", "1") else value

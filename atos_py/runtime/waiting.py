@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..compile.arguments import PoolArgument
 
-__all__ = ["WaitingCounters", "find_waiting"]
+__all__ = ["WaitingCounters", "arrays_in", "find_waiting"]
 
 _MOST = 1000  # that are named
 _SHOWN = 5  # in a line of text
@@ -90,7 +90,7 @@ def find_waiting(values: Sequence[Any], counters: Mapping[int, str]) -> tuple[Wa
     """
     if not counters:
         return ()
-    arrays = list(_arrays_in(values))
+    arrays = list(arrays_in(values))
     found = [_waiting_in(counters[number], *arrays[number]) for number in sorted(counters)]
     return tuple([each for each in found if each.count])
 
@@ -105,13 +105,13 @@ def _waiting_in(name: str, array: Any, used: int | None) -> WaitingCounters:
     return WaitingCounters(name, values.size, len(above), indices.astype(np.int64), lacks)
 
 
-def _arrays_in(values: Sequence[Any]) -> Iterator[tuple[Any, int | None]]:
+def arrays_in(values: Sequence[Any]) -> Iterator[tuple[Any, int | None]]:
     """Yield the arrays of arguments in the order of their numbers in code, each with how many elements of a pool are in use."""
     for value in values:
         if isinstance(value, PoolArgument):
             used = int(value.counters.to_numpy().min())
             yield from ((array, used) for array in value.arrays.values())
         elif isinstance(value, tuple):
-            yield from _arrays_in(value)
+            yield from arrays_in(value)
         elif hasattr(value, "pointer"):
             yield value, None

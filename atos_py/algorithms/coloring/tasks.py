@@ -227,7 +227,8 @@ def try_finalize(worker, v, graph, colors):  # type: ignore[no-untyped-def]
 
 def store_tentative(v, color, colors):  # type: ignore[no-untyped-def]
     """Give v a tentative color; return true, but not before the color is stored, so that its check may be pushed."""
-    return not is_final(atomic_exch(colors, v, TENTATIVE | color))  # a final color is never replaced
+    # A final color is never replaced.
+    return not is_final(atomic_exch(colors, v, TENTATIVE | color))  # race: who has read another color looks again in a check
 
 
 def assign_color(worker, place, v, turn, graph, colors, params):  # type: ignore[no-untyped-def]

@@ -94,7 +94,7 @@ def take_label(v, edge, end, step, graph, p):  # type: ignore[no-untyped-def]
     while edge < end:
         u = graph.indices[edge]
         if p.active[u] == 0:
-            p.active[u] = 1
+            p.active[u] = 1  # race: nothing but 1 is stored here
         edge += step
 
 

@@ -13,9 +13,12 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 
+from .core_calls import cpu_field
 from .lower_arguments import load_item, pack, plan_of, unpack
 from .lower_checks import began, ended
+from .lower_push import push
 from .prepare import Part, Program, Target
+from .race_hooks import RACES, begin_between, begin_item, begin_iteration
 from .types import I64, POINTER, ItemLayout, on_cuda
 
 __all__ = ["add_batch_loop", "add_body", "add_function", "add_workload", "return_nothing"]
@@ -74,7 +77,9 @@ def add_batch_loop(target: Target, module: ir.Module, symbol: str, part: Part, p
     entry = _Entry(target, module, symbol, _VOID, [POINTER, POINTER, I64, POINTER])
     worker, batch, n, packed = entry.parameters
     arguments = entry.unpack(program.arguments, packed)
-    if part.task.nested:
+    if part.worker.checked == RACES:
+        _loop_for_races(entry, part, program, (worker, batch, n), arguments)
+    elif part.task.nested:
         _nested_loop(entry, part, program.items, (worker, batch, n), arguments)
     else:
         with cgutils.for_range(entry.builder, n) as loop:
@@ -109,6 +114,34 @@ def _nested_loop(
             entry.run(part, [worker, item, iterations.index, *values], arguments)
 
 
+def _loop_for_races(
+    entry: _Entry, part: Part, program: Program, batch: Sequence[ir.Value], arguments: Sequence[ir.Value]
+) -> None:
+    """Run a batch of items one by one, and tell which task begins; an item that is to run later is pushed again."""
+    builder, items, (worker, first, n) = entry.builder, program.items, batch
+    whole = ir.IntType(8 * items.stride).as_pointer()
+    with cgutils.for_range(builder, n) as loop:
+        place = builder.gep(first, [builder.mul(loop.index, ir.Constant(I64, items.stride))])
+
+        def store_in(slot: ir.Value) -> None:
+            builder.store(builder.load(builder.bitcast(place, whole), align=4), builder.bitcast(slot, whole), align=4)
+
+        round_number = builder.load(cpu_field(builder, worker, "round"))
+        runs = begin_item(builder, round_number, place, items.stride, part.worker.with_kind)
+        with builder.if_else(runs) as (now, later):
+            with later:
+                push(entry.context, builder, program.flat_worker, worker, store_in, ir.Constant(ir.DoubleType(), 0), True)
+            with now:
+                item = entry.item(items, first, loop.index)
+                if not part.task.nested:
+                    entry.run(part, [worker, item], arguments)
+                else:
+                    length, *values = entry.plan(part, item, arguments)
+                    with cgutils.for_range(builder, length) as iterations:
+                        i = begin_iteration(builder, iterations.index, length)
+                        entry.run(part, [worker, item, i, *values], arguments)
+
+
 def add_body(target: Target, module: ir.Module, symbol: str, part: Part, program: Program) -> None:
     """Add the body of a task, of one item or of one iteration of a nested task, for CUDA."""
     entry = _Entry(target, module, symbol, I64, [POINTER, POINTER, I64, POINTER, POINTER])
@@ -138,6 +171,8 @@ def add_function(target: Target, module: ir.Module, symbol: str, compiled: Any, 
     cuda = on_cuda(target.context)
     entry = _Entry(target, module, symbol, I64 if cuda else _VOID, [POINTER] * 2)
     worker, packed = entry.parameters
+    if compiled.signature.args[0].checked == RACES:
+        begin_between(entry.builder)
     entry.call(compiled, [worker, *entry.unpack(program.arguments, packed)])
     if cuda:
         ended(entry.builder, compiled.signature.args[0], worker, None)

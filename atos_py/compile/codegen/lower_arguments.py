@@ -11,9 +11,8 @@ from numba.np.numpy_support import as_dtype
 
 from ...core.library import lib
 from ..task import Task
-from .lower_arrays import bits_of
 from .lower_checks import cast, length_of
-from .types import I8, I64, POINTER, ItemLayout, PoolType, ReceiverType, TaskArray, in_task
+from .types import I8, I64, POINTER, ItemLayout, PoolType, ReceiverType, TaskArray, bits_of, in_task
 
 
 def unpack(

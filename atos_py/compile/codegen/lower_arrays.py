@@ -16,8 +16,9 @@ from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, inf
 from numba.extending import lower_builtin, lower_getattr
 
 from .lower_checks import cast, fail
+from .race_hooks import watched
 from .scoped_atomics import scope_of
-from .types import I64, TaskArray, on_cuda, refuse
+from .types import I64, TaskArray, bits_of, on_cuda, refuse
 
 _OWN = ("scratch", "local")  # arrays of the worker and of the thread, which are no global memory
 _PLAIN = (*_OWN, "exclusive")  # arrays whose elements no other thread accesses at the same time
@@ -156,11 +157,6 @@ def element(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Valu
     return builder.gep(builder.bitcast(data, stored.as_pointer()), [offset])
 
 
-def bits_of(stored: ir.Type) -> ir.IntType:
-    """Return the integer type as wide as a stored element."""
-    return ir.IntType({"half": 16, "float": 32, "double": 64}.get(str(stored)) or stored.width)
-
-
 def _relaxed(operation: str, access: str, bits: ir.IntType) -> tuple[str, str, ir.IntType]:
     """Return the PTX of a relaxed load or store, the constraint of its register, and the register's type."""
     constraint, register = {8: ("h", 16), 16: ("h", 16), 32: ("r", 32), 64: ("l", 64)}[bits.width]
@@ -214,8 +210,9 @@ def store(context: Any, builder: ir.IRBuilder, array_type: TaskArray, pointer: i
 
 @lower_builtin(operator.getitem, TaskArray, types.Any)
 def lower_getitem(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    array_type = sig.args[0]
-    value = load(context, builder, array_type, element(context, builder, sig, args))
+    array_type, pointer = sig.args[0], element(context, builder, sig, args)
+    with watched(context, builder, array_type, args[0], pointer, "read"):
+        value = load(context, builder, array_type, pointer)
     return context.cast(builder, value, array_type.dtype, array_type.value)
 
 
@@ -234,7 +231,8 @@ def lower_setitem(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> i
             address = builder.add(builder.add(copy, offset), builder.mul(loop.index, array.step))
             store(context, builder, array_type, builder.inttoptr(address, pointer.type), value)
     else:
-        store(context, builder, array_type, pointer, value)
+        with watched(context, builder, array_type, args[0], pointer, "write"):
+            store(context, builder, array_type, pointer, value)
     return context.get_dummy_value()
 
 

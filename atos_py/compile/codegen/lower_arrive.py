@@ -15,6 +15,8 @@ from .lower_arrays import check_index, element
 from .lower_atomics import check_writable
 from .lower_checks import cast, fail, note_arrival
 from .lower_push import lower_push, push_item, type_how
+from .race_events import ACCUMULATES
+from .race_hooks import note_access, note_word
 from .types import I8, I32, I64, POINTER, TaskArray, WorkerType, on_cuda, refuse
 
 __all__ = ["subtract", "type_arrive"]
@@ -57,7 +59,9 @@ def lower_arrive(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir
     pointer = element(context, builder, signature(types.boolean, array, index), args[1:3])
     counter = context.get_data_type(array.dtype)
     n = ir.Constant(counter, 1) if isinstance(n_type, types.Omitted) else cast(context, builder, n, n_type, array.dtype)
+    note_access(context, builder, array, counters, pointer, ACCUMULATES, _WORD)
     is_last, is_below = subtract(context, builder, pointer, n)
+    note_word(builder, array.checked, pointer, is_last)
     if array.checked:
         number = cgutils.create_struct_proxy(array)(context, builder, value=counters).number
         with builder.if_then(is_below, likely=False):

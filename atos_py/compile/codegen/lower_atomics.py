@@ -29,11 +29,12 @@ from ..atomics import (
     atomic_store,
     atomic_xor,
 )
-from .lower_arrays import as_stored, bits_of, check_index, check_value, element, is_own, load, read_bits, store
+from .lower_arrays import as_stored, check_index, check_value, element, is_own, load, read_bits, store
 from .lower_checks import cast
-from .memory_order import ORDERS, acquire_after, check_order, pysig_of, release_before
+from .memory_order import ORDERS, acquire_after, check_order, order_of, pysig_of, release_before
+from .race_hooks import watched
 from .scoped_atomics import compare_and_swap, read_modify_write, reduce_by_add
-from .types import I32, I64, TaskArray, on_cuda, refuse
+from .types import I32, I64, TaskArray, bits_of, on_cuda, refuse
 
 _LOWER = ("atomic_min", "worker.push_min")
 _OVER_HOSTS = {"min": "worker.push_min", "sum": "accumulate"}  # words that travel to the host of an element
@@ -115,9 +116,10 @@ def _atomic(
             values = [_given(context, builder, array, value, kind, limit) for value, kind in given]
             if array.bounded:
                 values.append(_bound_of(context, builder, sig, args, pointer))
-            release_before(context, builder, sig.args[-1])
-            old = lowering(context, builder, array, pointer, *values)
-            acquire_after(context, builder, sig.args[-1])
+            with watched(context, builder, array, args[0], pointer, name, order_of(sig.args[-1])):
+                release_before(context, builder, sig.args[-1])
+                old = lowering(context, builder, array, pointer, *values)
+                acquire_after(context, builder, sig.args[-1])
             if not returns:
                 return context.get_dummy_value()
             model = context.data_model_manager[array.dtype]
@@ -392,7 +394,8 @@ def lower_element(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> i
     (array, _, given), pointer = sig.args, element(context, builder, sig, args)
     value = _given(context, builder, array, args[2], given, "low")
     bound = _bound_of(context, builder, sig, args, pointer) if array.bounded else None
-    return _extreme(context, builder, array, pointer, value, "<", "min", bound)[1]
+    with watched(context, builder, array, args[0], pointer, "worker.push_min"):
+        return _extreme(context, builder, array, pointer, value, "<", "min", bound)[1]
 
 
 def _float_extreme(builder: ir.IRBuilder, access: str, pointer: ir.Value, value: ir.Value, operation: str) -> ir.Value:

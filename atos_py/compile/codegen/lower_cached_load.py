@@ -11,6 +11,7 @@ from numba.extending import lower_builtin
 
 from ..cached_load import load_cached
 from .lower_arrays import check_index, element, read_bits
+from .race_hooks import watched
 from .types import TaskArray, refuse
 
 _AS_THEY_ARE = ("readonly", "scratch", "local")  # arrays that a plain read finds in a cache, or in the worker's own memory
@@ -31,5 +32,6 @@ class LoadCached(AbstractTemplate):
 def lower_load_cached(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     array, pointer = sig.args[0], element(context, builder, sig, args)
     access = array.access if array.access in _AS_THEY_ARE else "cached"
-    value = context.data_model_manager[array.dtype].from_data(builder, read_bits(context, builder, access, pointer))
+    with watched(context, builder, array, args[0], pointer, "read"):
+        value = context.data_model_manager[array.dtype].from_data(builder, read_bits(context, builder, access, pointer))
     return context.cast(builder, value, array.dtype, array.value)

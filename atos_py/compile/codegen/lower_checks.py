@@ -74,6 +74,11 @@ def in_checked_code() -> bool:
     return lowering is not None and lowering.func_ir.func_id.code in _collecting.codes
 
 
+def in_racing_code() -> bool:
+    """Whether the function that is being lowered is the user's, and tells of its accesses."""
+    return in_checked_code() and _collecting.checks.races
+
+
 def site_number(kind: str, detail: str) -> ir.Constant:
     """Return the number of a site at the line that is being lowered."""
     lowering = current_lowering()

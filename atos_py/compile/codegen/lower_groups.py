@@ -11,11 +11,10 @@ from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import lower_builtin, lower_getattr
 
 from .core_calls import call_core
-from .lower_arrays import bits_of
 from .lower_checks import leave
 from .lower_scratch import scratch
 from .lower_worker import REDUCTIONS, lower_split_count, lower_split_range, method_template, reduction, split, sync, vote
-from .types import I32, I64, GroupType, on_cuda, refuse
+from .types import I32, I64, GroupType, bits_of, on_cuda, refuse
 
 
 def _shuffle(group: GroupType, value: types.Type, source: types.Type) -> tuple[types.Type, ...]:

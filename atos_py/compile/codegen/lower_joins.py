@@ -22,6 +22,7 @@ from .lower_arrive import subtract
 from .lower_checks import cast, fail, in_checked_code
 from .lower_push import number_of_kind, push, push_item, type_how
 from .memory_order import acquire
+from .race_hooks import RACES, note_word
 from .scoped_atomics import release_add
 from .types import I32, I64, POINTER, ItemLayout, JoinsType, PoolType, TaskArray, WorkerType, on_cuda, refuse
 
@@ -179,7 +180,9 @@ class Subtract(AbstractTemplate):
 
 @lower_builtin(records.subtract, TaskArray, types.Any, types.int64)
 def lower_subtract(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    is_last, is_below = subtract(context, builder, element(context, builder, sig, args), args[2])
+    pointer = element(context, builder, sig, args)
+    is_last, is_below = subtract(context, builder, pointer, args[2])
+    note_word(builder, sig.args[0].checked, pointer, is_last)
     return builder.select(is_last, I64(1), builder.select(is_below, I64(-1), I64(0)))
 
 
@@ -198,7 +201,18 @@ def lower_subtract_and_combine(context: Any, builder: ir.IRBuilder, sig: Any, ar
     is_last = builder.icmp_signed("==", before, n)
     with builder.if_then(is_last):
         acquire(context, builder)
+    _note_missing(context, builder, sig.args[0], args[0], args[1], is_last)
     return builder.select(is_last, I64(1), builder.select(builder.icmp_signed("<", before, n), I64(-1), I64(0)))
+
+
+def _note_missing(
+    context: Any, builder: ir.IRBuilder, joins_type: Any, joins: ir.Value, i: ir.Value, is_last: Any = None
+) -> None:
+    """Note an arrival at a join, or without `is_last` that the join begins, in a launch that looks for races."""
+    checked = joins_type.types[0].arrays["words"].checked
+    if checked == RACES:
+        pointer = _pointer_to(context, builder, joins_type, joins, "words", [i, I64(MISSING)])
+        note_word(builder, checked, pointer, is_last)
 
 
 @infer_global(records.add_to_word)
@@ -280,6 +294,7 @@ class WriteWords(AbstractTemplate):
 
 @lower_builtin(records.write_words, JoinsType, *[types.int64] * 5)
 def lower_write_words(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    _note_missing(context, builder, sig.args[0], args[0], args[1])
     _store_words(context, builder, sig.args[0], *args)
     return context.get_dummy_value()
 

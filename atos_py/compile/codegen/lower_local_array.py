@@ -11,9 +11,8 @@ from numba.extending import lower_builtin
 
 from ..debug_checks import LOCAL
 from ..local_array import MAX_LOCAL_BYTES, local_array
-from .lower_arrays import bits_of
 from .lower_checks import is_collecting
-from .types import I64, POINTER, TaskArray, refuse
+from .types import I64, POINTER, TaskArray, bits_of, refuse
 
 
 @infer_global(local_array)

@@ -14,6 +14,7 @@ from numba.extending import lower_builtin
 from .core_calls import call_core, call_cpu_field, cpu_field
 from .lower_arguments import store_item
 from .lower_atomics import lower_element, type_lowered
+from .race_hooks import RACES, note_push
 from .types import I64, POINTER, ItemLayout, ReceiverType, TaskArray, TaskType, WorkerType, on_cuda, refuse
 
 __all__ = ["item_slot", "lower_push", "number_of_kind", "push", "push_item", "type_how", "type_push", "type_push_min"]
@@ -121,12 +122,22 @@ def push(
     worker: ir.Value,
     store_in: Callable[[ir.Value], None],
     priority: ir.Value,
+    is_again: bool = False,
 ) -> None:
-    """Push what a function stores where a pointer leads; the priority counts in queues with buckets."""
+    """Push what a function stores where a pointer leads; the priority counts in queues with buckets.
+
+    An item that `is_again` pushed, since it is to run later, is no push of the task.
+    """
     items = ItemLayout(worker_type.item, worker_type.with_kind)
+
+    def noted(slot: ir.Value) -> None:
+        if worker_type.checked == RACES and not is_again:
+            note_push(builder, slot, items.stride)
+
     if worker_type.buckets:
         slot = item_slot(builder, items)
         store_in(slot)
+        noted(slot)
         _push_with_priority(context, builder, worker, slot, priority)
     elif on_cuda(context):
         slot = item_slot(builder, items)
@@ -139,7 +150,9 @@ def push(
             call_cpu_field(builder, worker, "flush")
         position = builder.load(count)
         buffer = builder.load(cpu_field(builder, worker, "buffer"))
-        store_in(builder.gep(buffer, [builder.mul(position, ir.Constant(I64, items.stride))]))
+        slot = builder.gep(buffer, [builder.mul(position, ir.Constant(I64, items.stride))])
+        store_in(slot)
+        noted(slot)
         builder.store(builder.add(position, ir.Constant(I64, 1)), count)
 
 

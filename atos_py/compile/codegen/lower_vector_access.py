@@ -13,6 +13,7 @@ from ..vector_access import WIDTH, load4, store4
 from .lower_arrays import check_index, element, read_bits, store
 from .lower_atomics import check_writable
 from .lower_checks import cast
+from .race_hooks import watched
 from .scoped_atomics import scope_of
 from .types import I32, I64, TaskArray, on_cuda, refuse
 
@@ -54,7 +55,10 @@ def lower_load(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
         values = [builder.extract_element(vector, ir.Constant(I32, k)) for k in range(WIDTH)]
     else:
         places = [builder.gep(pointer, [ir.Constant(I32, k)]) for k in range(WIDTH)]
-        values = [read_bits(context, builder, access, place) for place in places]
+        values = []
+        for place in places:
+            with watched(context, builder, sig.args[0], args[0], place, "read"):
+                values.append(read_bits(context, builder, access, place))
     return context.make_tuple(builder, sig.return_type, values)
 
 
@@ -70,5 +74,7 @@ def lower_store(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.
         builder.call(asm, [builder.ptrtoint(pointer, I64), *values])
     else:
         for k, value in enumerate(values):
-            store(context, builder, array, builder.gep(pointer, [ir.Constant(I32, k)]), value)
+            place = builder.gep(pointer, [ir.Constant(I32, k)])
+            with watched(context, builder, array, args[0], place, "write"):
+                store(context, builder, array, place, value)
     return context.get_dummy_value()

@@ -14,6 +14,7 @@ from .lower_arrays import check_index, check_value, element
 from .lower_atomics import add_float, check_writable
 from .lower_checks import cast, fail
 from .numba_patches import current_capability
+from .race_hooks import watched
 from .scoped_atomics import scope_of
 from .types import I32, I64, TaskArray, on_cuda, refuse
 
@@ -51,7 +52,9 @@ def _register(function: Any, count: int) -> None:
             builder.call(asm, [builder.ptrtoint(pointer, I64), *values])
         else:
             for k, value in enumerate(values):
-                add_float(context, builder, array.access, builder.gep(pointer, [ir.Constant(I32, k)]), value)
+                place = builder.gep(pointer, [ir.Constant(I32, k)])
+                with watched(context, builder, array, args[0], place, "atomic_add"):
+                    add_float(context, builder, array.access, place, value)
         return context.get_dummy_value()
 
 

@@ -19,6 +19,7 @@ from .lower_clock import clock
 from .lower_joins import type_arrive_at, type_open, type_take, type_then
 from .lower_push import type_push, type_push_min
 from .lower_scratch import scratch
+from .race_hooks import note_index
 from .types import (
     I8,
     I32,
@@ -215,6 +216,7 @@ def lower_size(context: Any, builder: ir.IRBuilder, worker_type: WorkerType, wor
 
 @lower_getattr(WorkerType, "index")
 def lower_index(context: Any, builder: ir.IRBuilder, worker_type: WorkerType, worker: ir.Value) -> ir.Value:
+    note_index(builder)
     return call_core(builder, I64, "atos_index", [worker]) if on_cuda(context) else _constant(builder, worker, "index")
 
 

@@ -15,9 +15,10 @@ from numba.extending import lower_builtin
 
 from ..atomics import fence
 from .core_calls import call_core
+from .race_hooks import note_fence
 from .types import on_cuda, refuse
 
-__all__ = ["ORDERS", "acquire", "acquire_after", "check_order", "pysig_of", "release_before"]
+__all__ = ["ORDERS", "acquire", "acquire_after", "check_order", "order_of", "pysig_of", "release_before"]
 
 ORDERS = ("relaxed", "acquire", "release", "acq_rel")
 
@@ -30,7 +31,7 @@ def pysig_of(function: Any) -> inspect.Signature:
 
 def check_order(name: str, orders: tuple[str, ...], given: types.Type) -> types.Type:
     """Return the type of the argument `memory_order` of a call, with its value; refuse an order that is none of `orders`."""
-    value = _value_of(given)
+    value = order_of(given)
     if value not in orders:
         shown = repr(value) if isinstance(value, str) else f"a {given}"
         refuse(
@@ -39,7 +40,8 @@ def check_order(name: str, orders: tuple[str, ...], given: types.Type) -> types.
     return given
 
 
-def _value_of(given: types.Type) -> Any:
+def order_of(given: types.Type) -> Any:
+    """Return the memory order that an argument of a call is."""
     if isinstance(given, types.Omitted):
         return given.value
     return given.literal_value if isinstance(given, types.StringLiteral) else None
@@ -47,13 +49,13 @@ def _value_of(given: types.Type) -> Any:
 
 def release_before(context: Any, builder: ir.IRBuilder, order: types.Type) -> None:
     """Order what this thread has written and seen before an operation that is lowered next, if its order releases."""
-    if _value_of(order) in ("release", "acq_rel"):
+    if order_of(order) in ("release", "acq_rel"):
         _fence(context, builder, "release")
 
 
 def acquire_after(context: Any, builder: ir.IRBuilder, order: types.Type) -> None:
     """Order what this thread reads later after an operation that has been lowered, if its order acquires."""
-    if _value_of(order) in ("acquire", "acq_rel"):
+    if order_of(order) in ("acquire", "acq_rel"):
         _fence(context, builder, "acquire")
 
 
@@ -82,5 +84,6 @@ class Fence(AbstractTemplate):
 
 @lower_builtin(fence, types.Any)
 def lower_fence(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    _fence(context, builder, _value_of(sig.args[0]))
+    _fence(context, builder, order_of(sig.args[0]))
+    note_fence(builder, order_of(sig.args[0]))
     return context.get_dummy_value()

@@ -42,6 +42,7 @@ from .find_counters import find_counters
 from .introspect import first_return, plain_function
 from .join_records import beginning
 from .lower_checks import arrivals
+from .race_hooks import RACES
 from .specialize import RefusedError, Specializer
 from .types import ItemLayout, JoinsType, WorkerType, is_over_hosts, item_type, numba_type
 
@@ -116,7 +117,7 @@ class Program:
 def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> Program:
     """Check the functions of tasks against the arguments of a launch, and compile them: with checks, if `checks` is given."""
     kinds, item_dtype, idle, each_round = spec.kinds, spec.item_dtype, spec.idle, spec.each_round
-    checked = checks is not None
+    checked: bool | str = RACES if checks is not None and checks.races else checks is not None
     args = tuple(numba_type(kind, checked, spec.peers) for kind in kinds)
     with_kind = isinstance(spec.task, Tasks)
     items = ItemLayout(item_type(item_dtype), with_kind)

@@ -39,6 +39,7 @@ from .numba_private import (
     lowered_abi,
 )
 from .prepare import prepare
+from .race_hooks import RACES, install
 
 __all__ = ["CpuCode", "abi", "compile_cpu", "finish_cpu", "host", "load_cpu", "lower_cpu"]
 
@@ -136,7 +137,9 @@ def compile_cpu(spec: ProgramSpec) -> CpuCode:
     TaskCompileError
         If the task does not fit the arguments, or is not something that Numba compiles.
     """
-    checks = Checks() if spec.debug else None
+    checks = Checks(races=spec.debug == RACES) if spec.debug else None
+    if spec.debug == RACES:
+        install()
     with global_compiler_lock, collecting(checks), assignment_expressions():
         return _optimize(_lower(spec, checks), checks)
 

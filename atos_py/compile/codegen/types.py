@@ -54,17 +54,22 @@ def in_task(stored: types.Type) -> types.Type:
     return stored
 
 
+def _word_of(checked: bool | str) -> str:
+    return f"checked for {checked} " if isinstance(checked, str) else "checked " if checked else ""
+
+
 class TaskArray(types.Type):
     """An array in a task.
 
     `access` is 'shared' (other workers write it), 'system' (also those of other GPUs), 'readonly', 'exclusive' (no other thread
     uses the elements that a thread uses), 'scratch' (the worker's own) or 'local'.
 
-    If it is `checked`, its indices and what is stored in it are, and it knows its number among the arguments' arrays. Of one
-    that is `mirrored` each device has a copy: a load is from that of the device, a store to all. One over several hosts has a
-    `combine`, the word by which tasks change elements of other hosts, and knows the range of those of this one; so does one
-    that is `owned`, of a device. One that is `bounded` tasks only lower; it knows the device's range, and bounds of what other
-    devices have. Where `find_counters` asks which arrays count arrivals, it has the `numbers` of those that it may be.
+    If it is `checked`, its indices and what is stored in it are, and it knows its number among the arguments' arrays; if
+    `checked` is "races", the accesses of its elements are looked at too. Of one that is `mirrored` each device has a copy: a
+    load is from that of the device, a store to all. One over several hosts has a `combine`, the word by which tasks change
+    elements of other hosts, and knows the range of those of this one; so does one that is `owned`, of a device. One that is
+    `bounded` tasks only lower; it knows the device's range, and bounds of what other devices have. Where `find_counters` asks
+    which arrays count arrivals, it has the `numbers` of those that it may be.
     """
 
     def __init__(
@@ -72,7 +77,7 @@ class TaskArray(types.Type):
         dtype: types.Type,
         ndim: int,
         access: str,
-        checked: bool = False,
+        checked: bool | str = False,
         mirrored: bool = False,
         combine: str | None = None,
         owned: bool = False,
@@ -92,7 +97,7 @@ class TaskArray(types.Type):
         placement = (
             "mirrored " if mirrored else "owned " if owned else "lowered " if bounded else f"{combine} " if combine else ""
         )
-        words = f"{'checked ' if checked else ''}{access} {placement}"
+        words = f"{_word_of(checked)}{access} {placement}"
         told_apart = f" {sorted(numbers)}" if numbers else ""
         super().__init__(f"{words}array({dtype}, {ndim}d){told_apart}")
 
@@ -127,7 +132,7 @@ class WorkerType(types.Type):
         self,
         item: types.Type,
         nested: bool,
-        checked: bool = False,
+        checked: bool | str = False,
         buckets: bool = False,
         group: int = 1,
         between_rounds: bool = False,
@@ -146,7 +151,7 @@ class WorkerType(types.Type):
         self.over_hosts = over_hosts
         flat = "between rounds" if between_rounds else "flat"
         kind = flat if not nested else "nested" if group == 1 else f"nested (group={group})"
-        super().__init__(f"{'checked ' if checked else ''}{kind} worker(pushes {item})")
+        super().__init__(f"{_word_of(checked)}{kind} worker(pushes {item})")
 
     @property
     def key(self) -> Any:
@@ -177,10 +182,10 @@ class ReceiverType(types.Type):
 
     word = "queue"
 
-    def __init__(self, item: types.Type, checked: bool = False) -> None:
+    def __init__(self, item: types.Type, checked: bool | str = False) -> None:
         self.item = item
         self.checked = checked
-        super().__init__(f"{'checked ' if checked else ''}queue({item})")
+        super().__init__(f"{_word_of(checked)}queue({item})")
 
     @property
     def key(self) -> Any:
@@ -231,6 +236,11 @@ class SplitIterator(types.SimpleIteratorType):
 
     def __init__(self) -> None:
         super().__init__("iterator of a split range", types.int64)
+
+
+def bits_of(stored: ir.Type) -> ir.IntType:
+    """Return the integer type as wide as a stored element."""
+    return ir.IntType({"half": 16, "float": 32, "double": 64}.get(str(stored)) or stored.width)
 
 
 class ItemLayout:
@@ -301,7 +311,7 @@ class PoolModel(models.StructModel):
         super().__init__(dmm, fe_type, [("counters", types.voidptr), ("stop", types.voidptr), *arrays])
 
 
-def numba_type(kind: Kind, checked: bool = False, peers: bool = False) -> types.Type:
+def numba_type(kind: Kind, checked: bool | str = False, peers: bool = False) -> types.Type:
     """Return the Numba type of an argument of this kind, of a launch over several GPUs if there are `peers`."""
     if isinstance(kind, ArrayKind):
         access = "readonly" if kind.readonly else "system" if peers else "shared"
