@@ -28,6 +28,7 @@ MOST_TASKS = 1 << 22
 _MOST_RELEASES = 1 << 22
 _MOST_WORDS = 1 << 21  # a power of two
 _LISTS = 1 << 17  # of items that wait; a power of two
+_NO_RESERVE = 0x4000  # Linux takes no account of pages that are not used, of which pools have many
 _one_at_a_time = threading.Lock()  # since compiled code finds the tables of one launch
 _nothing = np.ones(512, np.int64)  # tables for the tasks of a launch that has not ended: nothing is kept
 
@@ -161,7 +162,7 @@ class RaceSearch:
         index = (address - array.pointer) // array.dtype.itemsize
         where = int(index) if array.ndim == 1 else tuple(int(i) for i in np.unravel_index(index, array.shape))
         operations = sites[0].detail, sites[1].detail
-        counts = any(site.kind == "access" and site.detail == "atomic_add" for site in checks.sites)
+        counts = any(site.detail == "atomic_add" for site in checks.sites if site.kind == "access" and site not in sites)
         return Race(
             array=checks.arrays[task][number],
             index=where,
@@ -172,7 +173,7 @@ class RaceSearch:
             lines=(sites[0].line, sites[1].line),
             items=(nodes[0][1], nodes[1][1]),
             iterations=(iterations[0], iterations[1]),
-            mend=mend_of(operations, counts and "atomic_add" in _other_words(checks, operations)),
+            mend=mend_of(operations, counts),
         )
 
     def _node(self, number: int, launched: Launchable) -> tuple[str, Any]:
@@ -191,14 +192,6 @@ class RaceSearch:
         return members[kind].name, np.frombuffer(stored, self._queue._dtype, 1)[0].item()
 
 
-def _other_words(checks: Checks, operations: tuple[str, str]) -> list[str]:
-    """Return the operations at the sites of a launch beside the two of a race."""
-    words = [site.detail for site in checks.sites if site.kind == "access"]
-    for operation in operations:
-        words.remove(operation)
-    return words
-
-
 def _seed() -> int:
     """Return the number from which the order of a search is drawn, by the environment."""
     value = os.environ.get("ATOS_RACES_SEED", "0")
@@ -210,7 +203,7 @@ def _seed() -> int:
 def _zeros(size: int) -> NDArray[np.int64]:
     """Return so many words, which take memory as they are used."""
     try:
-        memory = mmap.mmap(-1, 8 * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        memory = mmap.mmap(-1, 8 * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE)
     except (OSError, OverflowError) as error:
         raise DeviceMemoryError(f'debug="races" takes {8 * size:,} bytes, which the host does not have') from error
     return np.frombuffer(memory, np.int64, count=size)
