@@ -193,8 +193,7 @@ class LaunchTimeoutError(AtosError, TimeoutError):
 
     def __init__(self, message: str, *, pending: int | None, stuck: bool) -> None:
         super().__init__(message)
-        self.pending = pending
-        self.stuck = stuck
+        self.pending, self.stuck = pending, stuck
 
 
 class TaskCompileError(AtosError, TypeError):
@@ -269,20 +268,24 @@ class TaskError(AtosError, RuntimeError):
         lost: int,
     ) -> None:
         super().__init__(message)
-        self.task, self.kind, self.item, self.lost = task, kind, item, lost
-        self.function, self.filename, self.line = function, filename, line
-        self.index, self.bound = index, bound
+        self.task, self.kind, self.function, self.filename, self.line = task, kind, function, filename, line
+        self.item, self.index, self.bound, self.lost = item, index, bound, lost
 
 
 class RaceError(AtosError, RuntimeError):
-    """Tasks of a launch with ``debug="races"`` accessed elements that nothing orders; the launch has ended, with its results.
+    """Tasks of a launch with ``debug="races"`` accessed elements in no order; `races` has a `Race` for each pair of lines.
 
-    The attribute ``races`` is a tuple of `Race`, each of another pair of lines.
+    Examples
+    --------
+    >>> count = atos.task(lambda worker, v, total: atos.atomic_add(total, 0, total[0]))
+    >>> queue, total = atos.Queue(10, device="cpu"), atos.zeros(1, device="cpu")
+    >>> queue.push([0, 1])
+    >>> queue.launch_thread(count, total, debug="races")
+    Traceback (most recent call last):
+    atos_py.errors.RaceError: ...
     """
 
-    def __init__(self, message: str, races: tuple[Any, ...] = ()) -> None:
-        super().__init__(message)
-        self.races = races
+    races: tuple[Any, ...] = ()
 
 
 class TaskCallError(AtosError, RuntimeError):
@@ -426,17 +429,14 @@ class GraphFormatError(AtosError, ValueError):
     Examples
     --------
     >>> _ = Path("bad.txt").write_text("0 one")
-    >>> try:
-    ...     atos.Graph.load("bad.txt")
-    ... except atos.GraphFormatError as error:
-    ...     print(error.line)
-    1
+    >>> atos.Graph.load("bad.txt")
+    Traceback (most recent call last):
+    atos_py.errors.GraphFormatError: ...
     """
 
     def __init__(self, path: str | Path, line: int | None, reason: str) -> None:
         self.path, self.line, self.reason = str(path), line, reason
-        where = f"{self.path}, line {line}" if line is not None else self.path
-        super().__init__(f"{where}: {reason}")
+        super().__init__(f"{self.path}{'' if line is None else f', line {line}'}: {reason}")
 
 
 class VerificationError(AtosError, AssertionError):

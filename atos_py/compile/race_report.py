@@ -44,7 +44,7 @@ class Race:
     ...     queue.launch_thread(count, atos.zeros(1, dtype=np.int64, device="cpu"), debug="races")
     ... except atos.RaceError as error:
     ...     print(error.races[0].array, error.races[0].index, error.races[0].operations)
-    total 0 ('read', 'write')
+    total 0 ('write', 'read')
     """
 
     array: str

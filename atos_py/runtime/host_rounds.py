@@ -47,8 +47,10 @@ def check_host_queue(places: HostPlaces, others: Mapping[str, Any]) -> HostPlace
     return places
 
 
-def check_host_launch(name: str, options: Any) -> None:
+def check_host_launch(name: str, options: Any, debug: bool | str) -> None:
     """Refuse what a launch over several hosts cannot do."""
+    if debug == "races":
+        raise LaunchConfigError(f'a launch of {name} over several hosts has no debug="races"; run it on one host')
     for option in _REFUSED:
         if options.get(option) not in (None, False):
             raise LaunchConfigError(

@@ -146,6 +146,7 @@ def check_peer_launch(config: Any, with_inbox: bool) -> None:
         "persistent=False": not config.persistent,
         "idle=": config.idle is not None,
         "start()": with_inbox,
+        'debug="races"': config.debug == "races",
     }
     for option, is_given in given.items():
         if is_given:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..compile.debug_checks import Checks
 from ..compile.kinds import Launchable, Tasks, tasks_of
 from ..compile.race_report import Race, mend_of
-from ..errors import DeviceMemoryError, InvalidArgumentError, LaunchConfigError, RaceError
+from ..errors import DeviceMemoryError, InvalidArgumentError, RaceError
 from ..support.warn import warn_caller
 from .launch_errors import LaunchedQueue
 from .launch_options import LaunchConfig
@@ -42,22 +42,12 @@ class RaceSearch:
     config : LaunchConfig
     values : sequence
         The arguments of the launch, as `Arguments` has them.
-
-    Raises
-    ------
-    LaunchConfigError
-        If the queue is over several devices, hosts or processes.
     """
 
     def __init__(self, queue: LaunchedQueue, config: LaunchConfig, values: Sequence[Any]) -> None:
         from ..compile.codegen import race_events as events
         from ..compile.codegen import race_order as order
 
-        if queue._ownership is not None or queue._places is not None:
-            raise LaunchConfigError(
-                'debug="races" looks for races in launches on one CPU device, and the queue is over several; make one without'
-                " owner="
-            )
         self._queue, self._config = queue, config
         self._arrays = [array for array, _ in arrays_in(values)]
         sizes = {
@@ -149,7 +139,9 @@ class RaceSearch:
             count = "1 race" if len(races) == 1 else f"{len(races)} races"
             most = " and looked no further" if tables[order.STATE] == order.FULL else ""
             lines = "".join(f"\n  {line}" for line in [*map(str, races), *([ended] if ended else [])])
-            raise RaceError(f'debug="races" found {count} in the launch of {launched.name}{most}:{lines}', races)
+            error = RaceError(f'debug="races" found {count} in the launch of {launched.name}{most}:{lines}')
+            error.races = races
+            raise error
         if ended:
             warn_caller(ended, RuntimeWarning)
 

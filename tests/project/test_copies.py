@@ -98,6 +98,9 @@ COPIED: dict[type, Callable[[], Any]] = {
     atos.Task: lambda: keep,
     atos.Tuning: lambda: atos.Tuning({"fetch_size": 32}, 1.5, [{"fetch_size": 32}], 2.5, True),
     atos.WaitingJoins: lambda: atos.Joins(3, device="cpu").waiting(),
+    atos.Race: lambda: atos.Race(
+        "total", 0, ("read", "write"), ("f", "f"), ("f", "g"), ("a.py", "a.py"), (3, 4), (1, 2), (None, None), "order them"
+    ),
     atos.WaitingCounters: lambda: atos.WaitingCounters("missing", 5, 1, np.array([3]), np.array([2])),
     Profile: lambda: Profile(1.0, 2.0),
     DynamicRows: lambda: edited().rows,

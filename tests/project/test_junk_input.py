@@ -406,6 +406,7 @@ def test_every_public_name_is_tried():
         "LaunchStats",
         "PageRankResult",
         "PreparedLaunch",
+        "Race",
         "Run",
         "SSSPResult",
         "ShortestPathLengthsResult",

@@ -42,6 +42,8 @@ def run(queue: atos.Queue, task: atos.Task, graph: atos.Graph, **options: Unpack
     queue.launch_cta(task, 1, num_blocks=2.5)  # arg-type
     queue.launch_cta(task, progress=abs)  # arg-type
     queue.launch_cta(task, tier="first")  # arg-type
+    queue.launch_cta(task, debug="races")
+    queue.launch_cta(task, debug="race")  # arg-type
     queue.launch(task, 1, worker="warp", fetch_size=3)
     queue.launch(task, 1, worker=3)  # arg-type
     queue.launch(task, 1, fetch_sise=3)  # call-arg
