@@ -120,7 +120,8 @@ def sum_of(rows, numbers):
 
 def store(worker: atos.Worker, c, tree, x, y, z, mass):
     """Store the sum of a cell; the last one of the children pushes its parent."""
-    tree.total[c, 0], tree.total[c, 1], tree.total[c, 2], tree.total[c, 3] = x / mass, y / mass, z / mass, mass
+    total = tree.total
+    total[c, 0], total[c, 1], total[c, 2], total[c, 3] = x / mass, y / mass, z / mass, mass  # race: gather looks for NaN
     parent = tree.cell[c, PARENT]
     if c > 0 and atos.atomic_add(tree.cell, (parent, MISSING), -1) == 1:
         worker.push(parent, task=gather)

@@ -150,7 +150,7 @@ def adjust(worker: atos.Worker, literal, change, formula, satisfied):
     """Change the counts of the clauses of a literal, and push each that has no true literal now."""
     for k in range(formula.first[literal], formula.first[literal + 1]):
         clause = formula.edge[k] // 3
-        if atos.atomic_add(satisfied, clause, change) == -change:
+        if atos.atomic_add(satisfied, clause, change) == -change:  # race: who reads the count before makes a worse guess
             worker.push(clause)
 
 

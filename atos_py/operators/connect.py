@@ -135,7 +135,7 @@ def connecting(bounds: Callable[..., Any]) -> Task:
             roots = 0
             for v in worker.split(range(first, end)):
                 root = root_of(v, parent)
-                parent[v] = root
+                parent[v] = root  # race: the parent that was there before leads to the root too
                 roots += root == v
             roots = worker.sum(roots)
             if worker.rank == 0:

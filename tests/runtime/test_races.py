@@ -158,10 +158,9 @@ def test_where_it_does_not_run(monkeypatch):
         LaunchConfig.from_options("cta", gpu, {"debug": "races"})
     with pytest.raises(atos.InvalidArgumentError, match="debug"):
         LaunchConfig.from_options("cta", atos.device("cpu"), {"debug": "race"})
+    over_two = atos.Queue(100, owner=atos.generate.road(4, 1.0, device="cpu").partition(["cpu:0", "cpu:1"]))
     with pytest.raises(atos.LaunchConfigError, match=r'over several devices has no debug="races"'):
-        graph = atos.generate.road(4, 1.0)
-        parts = graph.partition(["cpu:0", "cpu:1"])
-        atos.Queue(100, owner=parts).launch_thread(same_bits, atos.zeros(1, dtype=np.int64), debug="races")
+        over_two.launch_thread(same_bits, *ints(1)(), debug="races")
     monkeypatch.setenv("ATOS_RACES_SEED", "x")
     with pytest.raises(atos.InvalidArgumentError, match="ATOS_RACES_SEED"):
         PAIRS["sum"].racy.run()
@@ -260,5 +259,5 @@ def test_marks_are_few():
         for line in path.read_text().splitlines()
         if re.search(r"[\w)\]] +# race: ", line)
     ]
-    assert 0 < len(marks) <= 10, marks
+    assert 0 < len(marks) <= 15, marks
     assert all(len(line.split("# race: ")[1]) > 15 for line in marks)

@@ -85,8 +85,10 @@ SUM = _make(
     lambda team, value: team.sum(value), 0,
 )  # fmt: skip
 SUBTRACT = _make(
-    "SUBTRACT", operator.add, operator.sub, lambda meta, u, found, update: atomic_add(meta, u, -update), SUM.by_all, 0
-)
+    "SUBTRACT", operator.add, operator.sub,
+    lambda meta, u, found, update: atomic_add(meta, u, -update),  # race: a vertex that reads an old value becomes active again
+    SUM.by_all, 0,
+)  # fmt: skip
 VOTE = _make(
     "VOTE", max, lambda a, b: b, lambda meta, u, found, update: atomic_cas(meta, u, found, update), None, np.inf,
     idempotent=True, votes=True,

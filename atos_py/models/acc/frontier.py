@@ -168,7 +168,7 @@ def is_taken(v, found, bits, following, taken, state):  # type: ignore[no-untype
 def note(v, value, taken):  # type: ignore[no-untyped-def]
     """Note the value that a vertex has sent, if anybody asks. Should it have changed since, the next scan finds it."""
     if taken is not None:
-        taken[v] = value
+        taken[v] = value  # race: the next scan finds a value that is not the last one
 
 
 def claims(u, claimed, state):  # type: ignore[no-untyped-def]
@@ -188,7 +188,7 @@ def has_room(u, bins, most_listed, sums):  # type: ignore[no-untyped-def]
         return True
     if sums is not None and bins[u % BINS] > most_listed // BINS:
         return False
-    return atomic_add(bins, u % BINS, 1) < most_listed // BINS
+    return atomic_add(bins, u % BINS, 1) < most_listed // BINS  # race: who reads a count before adds to it as well
 
 
 def empty_bins(worker, bins, most_listed):  # type: ignore[no-untyped-def]
@@ -389,7 +389,7 @@ def frontier_tasks(
         if run.many_active >= 0:
             note(v, found, run.taken)
         if after != found:
-            run.values[v] = after
+            run.values[v] = after  # race: who reads the value before hears of the new one as well
         return is_active_now
 
     pull_range = pull_from_bits(may_change, term, settle_vertex, fold)
