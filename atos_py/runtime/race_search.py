@@ -59,6 +59,7 @@ class RaceSearch:
             order.SOURCES: order.SOURCE * _MOST_RELEASES,
             order.EDGES: order.EDGE_SIZE * _MOST_RELEASES,
             order.STACK: 3 * (order.MOST_STACK + 1),
+            order.MEMO: 4 * order.MEMO_SIZE,
             order.REPORTS: events.REPORT * events.MOST_REPORTS,
         }
         self._tables = tables = _zeros(order.HEADER + sum(sizes.values()))

@@ -28,7 +28,7 @@ __all__ = ["HEADER", "acquire", "add_node", "is_ordered", "release"]
 STAMP, BARRIER, ROUND, CURRENT, NUM_NODES, MAX_NODES, STATE, RANDOM, DEFERRED = range(9)
 FENCE, NUM_SEEN, DEFERS, STEP, OFFSET, QUERY, GIVEN_UP, NUM_REPORTS = range(9, 17)
 ARRAYS, SHADOW, NODES, PENDING, PENDING_MASK, WORDS, WORDS_MASK, NUM_WORDS = range(18, 26)
-SOURCES, NUM_SOURCES, MAX_SOURCES, EDGES, NUM_EDGES, MAX_EDGES, STACK, REPORTS, SINCE, ITERATION, ASKED = range(26, 37)
+SOURCES, NUM_SOURCES, MAX_SOURCES, EDGES, NUM_EDGES, MAX_EDGES, STACK, REPORTS, SINCE, ITERATION, ASKED, MEMO = range(26, 38)
 SEEN, MOST_SEEN = 40, 16  # releases that a fence may acquire
 DEFERRED_BY = 64  # by the kind of the task
 HEADER = 64 + 256
@@ -52,6 +52,7 @@ WORD = 2
 W_ADDRESS, W_HEAD = range(WORD)
 
 MOST_STEPS, MOST_STACK = 4096, 1024
+MEMO_SIZE = 4096  # searches whose end is remembered: the node, the time, and the running task and iteration; a power of two
 
 
 @njit
@@ -175,7 +176,18 @@ def is_ordered(m: Any, node: int, stamp: int) -> bool:
     """Whether an access of `node` at the time `stamp` happens before what the running task does now."""
     if stamp < m[BARRIER] or _by_pushes(m, node, stamp, m[CURRENT], m[SINCE], m[STAMP] + 1):
         return True
-    return m[NUM_EDGES] > 1 and _by_releases(m, node, stamp)
+    if m[NUM_EDGES] <= 1:
+        return False
+    known = m[MEMO] + 4 * (node & MEMO_SIZE - 1)
+    is_same = m[known] == node and m[known + 2] == m[CURRENT] and m[known + 3] == m[SINCE]
+    # Who knows what a flat task did at a time knows what the task did before.
+    is_flat = m[m[NODES] + NODE * node + BODY] == NEVER
+    if is_same and (stamp == m[known + 1] or (stamp < m[known + 1] and is_flat)):
+        return True
+    if not _by_releases(m, node, stamp):
+        return False
+    m[known], m[known + 1], m[known + 2], m[known + 3] = node, stamp, m[CURRENT], m[SINCE]
+    return True
 
 
 @njit
