@@ -172,7 +172,7 @@ class OverHosts(OneDevice):
         """Refuse what launches over several hosts cannot do."""
         if has_inbox:
             raise LaunchConfigError("a launch over several hosts has no start(); call launch_thread, launch_warp or launch_cta")
-        check_host_launch(" and ".join(names), options)
+        check_host_launch(" and ".join(names), options, config.debug)
 
     def run(self, launch: Any, begin: float, filled: Any = None) -> LaunchStats:
         """Run a launch on all hosts, in rounds."""
