@@ -32,7 +32,7 @@ SEVERAL = frozenset(module for module in MODULES if module.startswith("atos_py.s
 COMMAND = re.compile(r"""["' ]-m["', ]+atos_py\b""")
 # Packages whose versions count where they are used; those that compile and link for GPUs all together.
 OTHERS = ("cupy", "jax", "networkx", "scipy", "torch")
-FOR_GPUS = re.compile(r"cubin|compile_cuda|cuda\.core|prelink")
+FOR_GPUS = re.compile(r"cubin|compile_cuda|cuda\.core|numba[._]cuda|prelink")
 
 
 @cache

@@ -56,7 +56,7 @@ CPP = (*CORE, "tests/core/*.cpp", "tests/core/*.h")
 MODEL = ("csrc/**/*", "tests/model/**/*")
 DEVICE = ("csrc/**/*.cu", "csrc/**/*.cuh", "csrc/**/*.h", "setup.py")
 RUN = ("c++", "python", "numba", "llvmlite", "numpy")  # what runs tasks on CPUs
-LINKERS = ("nvcc", "python", "numba", "llvmlite", "cuda-core", "nvidia-nvvm", "nvidia-nvjitlink")
+LINKERS = ("nvcc", "python", "numba", "llvmlite", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink")
 TASKS = ("operators", "graph", "algorithms")  # packages that have tasks
 # Packages on which kernels depend: those of tasks, and what compiles and links them. The others run them.
 LINKED = ("compile", "arrays", "models", *TASKS)
@@ -86,7 +86,7 @@ PARTS = {
             *("atos_py/tools/prelink.py", "atos_py/tools/workloads.py"),
             *(f"atos_py/{name}/**/*.py" for name in ("core", "arrays", "compile", "runtime", *TASKS)),
         ),
-        ("nvcc", "python", "numba", "llvmlite", "cuda-core", "numpy"),  # its linkers are those of the nvcc
+        ("nvcc", "python", "numba", "llvmlite", "numba-cuda", "numpy"),  # its linkers are those of the nvcc
     ),
 }
 PROGRAMS = "programs"  # the marker of tests that link tasks of the package or of examples: a part for each file that has some
