@@ -14,6 +14,7 @@ from ..errors import InvalidArgumentError, JoinsFullError, LaunchConfigError, Ta
 from ..support.host_memory import host_memory_for
 from ..support.validation import as_dtype, check_int
 from .array import Array, zeros
+from .join_kinds import JoinKinds
 from .join_layout import (
     BLOCK,
     CLASSES,
@@ -169,7 +170,7 @@ class Joins(ShownJoins):
     21891 6765
     """
 
-    __slots__ = ("__weakref__", "_lock", "_parts", "_records", "combine", "device", "dtype")
+    __slots__ = ("__weakref__", "_kinds", "_lock", "_parts", "_records", "combine", "device", "dtype")
 
     @host_memory_for("atos.Joins")
     def __init__(
@@ -200,7 +201,7 @@ class Joins(ShownJoins):
         own = zeros((3, threads), dtype=np.int64, device=self.device)
         free = self._records.free = zeros(LISTS + 2, dtype=np.int64, device=self.device)
         root = zeros(1, dtype=self.dtype, device=self.device)
-        self._lock = Lock()  # held by a launch that runs
+        self._lock, self._kinds = Lock(), JoinKinds()  # held by a launch that runs
         self._parts = CLASSES[combine](self._records, own, free, root)
         self._set_root()
 
@@ -396,13 +397,13 @@ class Joins(ShownJoins):
         self._take(used)
         return self._saved(name)
 
-    def _find_free(self) -> None:
+    def _find_free(self, kinds: JoinKinds) -> None:
         """Put the records that are not open on the lists of free blocks, after the records have been filled."""
         words, heads, own = self._words(), self._parts.free.to_numpy(), self._parts.own.to_numpy()
         list_free(words, heads, own)
         if len(words):
             self._records._parts.arrays["words"][: len(words)] = words
-        self._parts.free[...], self._parts.own[...] = heads, own
+        self._parts.free[...], self._parts.own[...], self._kinds = heads, own, kinds
 
     def _take(self, number: int) -> int:
         """Return the first of so many records, of which none was used before."""

@@ -39,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.array import Array, asarray
+from ..arrays.join_kinds import JoinKinds
 from ..arrays.join_layout import explain_stray
 from ..arrays.joins import ArrayForm, Joins
 from ..arrays.partitioned import PartitionedArray
@@ -61,9 +62,8 @@ _MAX_HEADER_BYTES = 1 << 24
 _PIECE_BYTES = 1 << 24
 _MAX_KINDS = lib.ATOS_MAX_KINDS + 1  # with that of items for the first task, whichever it is
 _MAX_DIMENSIONS = 64  # of an array of NumPy
-_DTYPE = re.compile(
-    r"[<>|=]?[A-Za-z]\d{0,4}"
-)  # one number; NumPy makes records of longer ones, and parses some of them as Python
+# One number; NumPy makes records of longer ones, and parses some of them as Python.
+_DTYPE = re.compile(r"[<>|=]?[A-Za-z]\d{0,4}")
 
 
 class QueueState(NamedTuple):
@@ -284,7 +284,7 @@ def load(
         with all_succeed(group), _reading(path):  # nobody goes on while another still fills what both have
             _fill(path, file, header, targets)
         for value in joins.values():
-            value._find_free()
+            value._find_free(JoinKinds() if header.kinds is None else JoinKinds(header.kinds, stored - 1))
         return queue
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays.array import Array, zeros
+from ..arrays.join_kinds import JoinKinds
 from ..arrays.streams import launch_stream
 from ..compile.best_links import running
 from ..compile.program import program_for
@@ -249,7 +250,7 @@ class PreparedLaunch(NotCopied):
             launch.samples = ffi.cast("atos_sample *", samples.pointer)
         devices: tuple[DeviceStats, ...] = ()
         search = RaceSearch(queue, config, arguments.values) if config.debug == "races" else None
-        held = arguments.hold_joins(ready.launched.name) if arguments.joins else []
+        held = arguments.hold_joins(ready.launched.name, plan.names, _kinds_in_joins(form)) if arguments.joins else []
         running.append(None)
         try:
             if search is None and type(form) is Form and nvtx_annotate() is None:  # as `Form.launch` does
@@ -311,6 +312,11 @@ def _plan_for(queue: LaunchedQueue, worker: str, task: Task | Sequence[Task], op
     except TypeError:  # what is no task has no hash
         return LaunchPlan(queue, worker, task, options)
     return found or keep(key, LaunchPlan(queue, worker, task, options))
+
+
+def _kinds_in_joins(form: Form) -> JoinKinds:
+    """Return the kinds of the items that joins push into a queue of a form."""
+    return JoinKinds() if form.kinds is None else JoinKinds(form.kinds, form.stride - 1)
 
 
 def _argument_names(task: Task, count: int) -> list[str]:

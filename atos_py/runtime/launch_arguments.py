@@ -14,6 +14,7 @@ import numpy as np
 
 from ..arrays.array import Array, asarray, to_host
 from ..arrays.import_external import is_on_gpu, kept_dtype
+from ..arrays.join_kinds import JoinKinds, fit_kinds
 from ..arrays.join_layout import JoinsParts
 from ..arrays.joins import Joins
 from ..arrays.pool import Pool
@@ -246,8 +247,8 @@ class Arguments:
                 raise LaunchConfigError(f"argument {position} is joins, which take a launch without idle= and each_round=")
             joins._check_threads(config.num_blocks * config.num_threads)
 
-    def hold_joins(self, task: str) -> list[Lock]:
-        """Keep other launches from the joins of this one until what is returned is released."""
+    def hold_joins(self, task: str, tasks: tuple[str, ...], kinds: JoinKinds) -> list[Lock]:
+        """Keep other launches from the joins until what is returned is released, and number waiting items as this launch."""
         held: list[Lock] = []
         for joins, position in self.joins:
             if not joins._lock.acquire(blocking=False):
@@ -258,6 +259,13 @@ class Arguments:
                     " end of that launch"
                 )
             held.append(joins._lock)
+            if joins._kinds != kinds:
+                try:
+                    fit_kinds(joins, kinds, tasks)
+                except BaseException:
+                    for lock in held:
+                        lock.release()
+                    raise
         return held
 
     def check_pools(self, task: str) -> None:
