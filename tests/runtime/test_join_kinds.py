@@ -52,3 +52,13 @@ def test_tasks_in_another_order(device, path, saved):
             other.launch_thread(tasks, joins, out)
     queue.launch_thread((third, second), joins, out)
     assert out.to_numpy().tolist() == [0, 7, 1]
+
+
+def test_nothing_is_read_where_the_order_stays(device, monkeypatch):
+    joins, queue = atos.Joins(4, device=device), atos.Queue(10, dtype=np.int64, device=device)
+    out = atos.zeros(3, dtype=np.int64, device=device)
+    queue.push([0])
+    assert queue.launch_thread((first, second, third), joins, out).stopped
+    monkeypatch.setattr("atos_py.runtime.launch_arguments.fit_kinds", None)
+    queue.launch_thread((first, second, third), joins, out)
+    assert out.to_numpy().tolist() == [0, 7, 1]
