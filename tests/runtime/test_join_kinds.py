@@ -1,4 +1,4 @@
-"""Items that wait in joins when a launch stops run as the tasks of their names in the next launch."""
+"""Items that wait in joins when a launch ends run as the tasks of their names in the next launch."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from atos_py.errors import InvalidArgumentError
 @atos.task
 def first(worker, v, joins, out):
     if worker.rank == 0:
-        j = worker.open(joins, 1)
-        worker.then(joins, j, 7, task=second)
-        worker.push(j, task=third)
-        worker.stop()
+        out[0] = worker.open(joins, 1)
+        worker.then(joins, out[0], 7, task=second)
 
 
 @atos.task
@@ -41,7 +39,9 @@ def test_tasks_in_another_order(device, path, saved):
     joins, queue = atos.Joins(4, device=device), atos.Queue(10, dtype=np.int64, device=device)
     out = atos.zeros(3, dtype=np.int64, device=device)
     queue.push([0])
-    assert queue.launch_thread((first, second, third), joins, out).stopped
+    queue.launch_thread((first, second, third), joins, out)
+    assert joins.pending == 1
+    waiting = out.tolist()[0]
     if saved:
         queue.save(path, joins=joins)
         joins = atos.Joins(4, device=device)
@@ -50,15 +50,19 @@ def test_tasks_in_another_order(device, path, saved):
     for tasks in (third, (nothing, third)):
         with pytest.raises(InvalidArgumentError, match=r"in joins.*'second'"):
             other.launch_thread(tasks, joins, out)
+    queue.push([waiting], task=third)
     queue.launch_thread((third, second), joins, out)
-    assert out.to_numpy().tolist() == [0, 7, 1]
+    assert out.tolist() == [waiting, 7, 1]
 
 
 def test_nothing_is_read_where_the_order_stays(device, monkeypatch):
     joins, queue = atos.Joins(4, device=device), atos.Queue(10, dtype=np.int64, device=device)
     out = atos.zeros(3, dtype=np.int64, device=device)
     queue.push([0])
-    assert queue.launch_thread((first, second, third), joins, out).stopped
-    monkeypatch.setattr("atos_py.runtime.launch_arguments.fit_kinds", None)
     queue.launch_thread((first, second, third), joins, out)
-    assert out.to_numpy().tolist() == [0, 7, 1]
+    assert joins.pending == 1
+    waiting = out.tolist()[0]
+    monkeypatch.setattr("atos_py.runtime.launch_arguments.fit_kinds", None)
+    queue.push([waiting], task=third)
+    queue.launch_thread((first, second, third), joins, out)
+    assert out.tolist() == [waiting, 7, 1]
