@@ -322,7 +322,7 @@ def private_names(source: str) -> set[str]:
     """Return the names that are private, or Numba's undocumented ones, which a module takes from other objects than itself."""
     found = set()
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Attribute) and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) not in ("self", "cls", "super()"):
             found.add(node.attr)
         elif (
             isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr", "setattr")
@@ -337,7 +337,7 @@ def test_private_names_are_found():
     assert private_names("a._b; getattr(a, '_c'); a.magic_tuple()\nfrom numba.core._d import _e") == {
         *("_b", "_c", "magic_tuple", "_d", "_e")
     }
-    assert private_names("self._a; a.b; a.__dict__") == set()
+    assert private_names("self._a; super()._a; a.b; a.__dict__") == set()
 
 
 def test_private_names_of_numba_are_used_in_one_place():
