@@ -105,7 +105,8 @@ class PreparedLaunch(NotCopied):
             options = options.copy()
             del options["timeout"]
         self._plan = _plan_for(queue, worker, task, options)
-        self._plan.check(queue, inbox is not None, options)
+        if inbox is not None:
+            self._plan.check_inbox(queue)
         self._filled = self._fill()
 
     @as_launch

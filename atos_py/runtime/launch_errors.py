@@ -18,7 +18,6 @@ from ..errors import AtosError, LaunchTimeoutError, QueueFullError, TaskError
 from .callbacks import finish_callback
 from .core_queue import CoreQueue, is_replaced
 from .peer_queues import PeerQueues
-from .sites import OneDevice
 
 __all__ = ["LaunchedQueue", "check_end"]
 
@@ -31,7 +30,7 @@ class LaunchedQueue(Protocol):
     _dtype: np.dtype[Any]
     _buckets: int | None
     _take: Literal["oldest", "newest"]
-    _site: OneDevice
+    _site: Any  # one of `sites`, which rests on launches
     _sort: tuple[Any, ...]
 
     def __len__(self) -> int:

@@ -82,12 +82,12 @@ class LaunchPlan:
         self.tasks = check_tasks(task)
         self.names = tuple([member.name for member in self.tasks])
         self.ready: dict[tuple[Any, ...], ReadyLaunch] = {}
+        queue._site.check_launch(self.names, self.config, options)
 
-    def check(self, queue: LaunchedQueue, has_inbox: bool, options: LaunchOptions) -> None:
-        """Refuse what launches with an inbox, or over several devices or hosts, cannot do."""
-        if has_inbox:
-            _check_inbox(queue, self.config)
-        queue._site.check_launch(self.names, self.config, options, has_inbox)
+    def check_inbox(self, queue: LaunchedQueue) -> None:
+        """Refuse what launches that take items while they run cannot do."""
+        _check_inbox(queue, self.config)
+        queue._site.check_inbox()
 
     def spec(self, queue: LaunchedQueue, arguments: Arguments, launched: Launchable, inbox: bool = False) -> ProgramSpec:
         """Return what the program of a launch is compiled for."""

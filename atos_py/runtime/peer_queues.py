@@ -140,18 +140,16 @@ def check_owner(owner: Any, devices: Sequence[Device | str] | None, device: Any)
     return ownership
 
 
-def check_peer_launch(config: Any, with_inbox: bool) -> None:
+def check_peer_launch(config: Any) -> None:
     """Refuse what a launch over several devices cannot do yet, by its `LaunchConfig`."""
     given = {
         "persistent=False": not config.persistent,
         "idle=": config.idle is not None,
-        "start()": with_inbox,
         'debug="races"': config.debug == "races",
     }
     for option, is_given in given.items():
         if is_given:
-            what = "call launch_thread, launch_warp or launch_cta" if option == "start()" else "leave it out"
-            raise LaunchConfigError(f"a launch over several devices has no {option} yet; {what}, or use one device")
+            raise LaunchConfigError(f"a launch over several devices has no {option} yet; leave it out, or use one device")
 
 
 def agree_on_launch(ownership: Ownership, name: str, config: Any) -> None:

@@ -25,6 +25,7 @@ from .arguments_over import ArgumentsOverDevices, ArgumentsOverHosts
 from .checkpoint import QueueOptions
 from .core_queue import CoreQueue
 from .host_rounds import HostQueue, check_host_launch, check_host_queue, run_by_rounds
+from .launch import PreparedLaunch
 from .launch_arguments import Arguments
 from .peer_queues import PeerQueues, agree_on_launch, check_owner, check_peer_launch, keys_of
 from .stats import LaunchStats
@@ -96,12 +97,13 @@ class OneDevice:
     def check_items(self, items: NDArray[Any]) -> None:
         """Refuse items for a running launch that belong to nobody."""
 
-    def check_launch(self, names: tuple[str, ...], config: Any, options: Any, has_inbox: bool) -> None:
+    def check_launch(self, names: tuple[str, ...], config: Any, options: Any) -> None:
         """Refuse what launches here cannot do yet."""
 
-    def run(self, launch: Any, begin: float, filled: Any = None) -> LaunchStats:
-        """Run a `PreparedLaunch`, whose call began at a time by `time.perf_counter`; `filled` is what was looked at since."""
-        return launch._run(begin, filled)  # type: ignore[no-any-return]
+    def check_inbox(self) -> None:
+        """Refuse launches that take items while they run, if there are none here."""
+
+    run = staticmethod(PreparedLaunch._run)  # which this class has as it is, since each call of a function takes time
 
     def suit(self, saved: QueueOptions) -> QueueOptions:
         """Return options of a queue that was saved as a queue here has them."""
@@ -130,16 +132,22 @@ class OverDevices(OneDevice):
         """Refuse items that are no vertices."""
         self.ownership.to_numbers(keys_of(items))  # as the host speaks of them
 
-    def check_launch(self, names: tuple[str, ...], config: Any, options: Any, has_inbox: bool) -> None:
+    def check_launch(self, names: tuple[str, ...], config: Any, options: Any) -> None:
         """Refuse what launches over several devices cannot do yet."""
         if not self.ownership.is_alone:
-            check_peer_launch(config, has_inbox)
+            check_peer_launch(config)
+
+    def check_inbox(self) -> None:
+        """Refuse launches that take items while they run, of which only those of one device know."""
+        if not self.ownership.is_alone:
+            call = "call launch_thread, launch_warp or launch_cta"
+            raise LaunchConfigError(f"a launch over several devices has no start() yet; {call}, or use one device")
 
     def run(self, launch: Any, begin: float, filled: Any = None) -> LaunchStats:
         """Run a launch that all processes come to."""
         ready = filled or launch._fill()  # before each launch all devices take on the same form
         agree_on_launch(self.ownership, ready.ready.launched.name, launch._plan.config)
-        return super().run(launch, begin, ready)
+        return launch._run(begin, ready)  # type: ignore[no-any-return]
 
     def suit(self, saved: QueueOptions) -> QueueOptions:
         """Return the options with workers that take the oldest items first."""
@@ -168,10 +176,12 @@ class OverHosts(OneDevice):
         """Return the ids of vertices."""
         return self.places.ownership.to_ids(items)
 
-    def check_launch(self, names: tuple[str, ...], config: Any, options: Any, has_inbox: bool) -> None:
+    def check_inbox(self) -> None:
+        """Refuse launches that take items while they run."""
+        raise LaunchConfigError("a launch over several hosts has no start(); call launch_thread, launch_warp or launch_cta")
+
+    def check_launch(self, names: tuple[str, ...], config: Any, options: Any) -> None:
         """Refuse what launches over several hosts cannot do."""
-        if has_inbox:
-            raise LaunchConfigError("a launch over several hosts has no start(); call launch_thread, launch_warp or launch_cta")
         check_host_launch(" and ".join(names), options, config.debug)
 
     def run(self, launch: Any, begin: float, filled: Any = None) -> LaunchStats:

@@ -350,7 +350,7 @@ def call_path() -> Any:
     return module
 
 
-@pytest.mark.parametrize(("name", "most", "files"), [("launch_cta", 15, 5), ("prepared", 5, 4)])
+@pytest.mark.parametrize(("name", "most", "files"), [("launch_cta", 11, 5), ("prepared", 5, 3)])
 def test_warm_launches_take_few_calls(name, most, files):
     """Each call in Python costs as much as the core takes for a small part of a launch."""
     script = call_path()
