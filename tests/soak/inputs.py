@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import io
 import json
-import resource
+import re
 import sys
 import warnings
 import zipfile
@@ -238,4 +238,9 @@ def try_input(data: bytes, folder: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         READERS[reader](content, switches, folder)
-    demand(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 < MEMORY, "memory that no input of this size is worth")
+    demand(most_memory() < MEMORY, "memory that no input of this size is worth")
+
+
+def most_memory() -> int:
+    """Return the most bytes of memory that this process has had (`ru_maxrss` counts the process before an exec too)."""
+    return int(re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[0]) * 1024
