@@ -116,6 +116,12 @@ def test_each_file_of_tests_of_a_package_is_a_part_and_tests_of_the_project_alwa
     assert {file.split("/")[1] for file in files - parts} == {"project"}
 
 
+def test_no_two_files_of_tests_have_one_name():
+    """pytest imports such files as one module, and so refuses the second."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert len(set(names)) == len(names), [name for name in names if names.count(name) > 1]
+
+
 def test_kernels_depend_on_what_they_are_linked_from_alone():
     files = stamps.parts()["tests/algorithms/test_coloring.py::programs"].files
     assert {"atos_py/algorithms/coloring/tasks.py", "atos_py/compile/linker.py", "csrc/**/*.cu"} <= set(files)
