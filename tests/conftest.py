@@ -91,6 +91,12 @@ def device(request: pytest.FixtureRequest) -> atos.Device:
     return atos.device(request.param)
 
 
+@pytest.fixture(scope="session", params=["cpu", "team", pytest.param("cuda", marks=pytest.mark.gpu)])
+def threaded(request: pytest.FixtureRequest) -> atos.Device:
+    """Each device that tasks run on, and a CPU device whose workers have 8 threads."""
+    return atos.device("cpu", threads_per_worker=8) if request.param == "team" else atos.device(request.param)
+
+
 @pytest.fixture(scope="session", params=["thread", "warp", "cta"])
 def worker(request: pytest.FixtureRequest) -> str:
     """Each size of worker."""

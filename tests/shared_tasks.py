@@ -234,3 +234,10 @@ def fibonacci(worker, item, joins):
             j = worker.open(joins, 2, parent=item.up)
             worker.push((item.n - 1, j))
             worker.push((item.n - 2, j))
+
+
+def threads_of(device: atos.Device, worker: str, num_threads: int = 256) -> int:
+    """Return the number of threads of a worker."""
+    if worker == "thread":
+        return 1
+    return device.threads_per_worker if device.kind == "cpu" else 32 if worker == "warp" else num_threads

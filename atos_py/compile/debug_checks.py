@@ -28,13 +28,14 @@ class Site:
 
     Attributes
     ----------
-    kind : {'index', 'owner', 'alignment', 'arrival', 'join', 'division', 'cast', 'assert', 'raise', 'access'}
+    kind : {'index', 'owner', 'alignment', 'arrival', 'join', 'division', 'cast', 'assert', 'raise', 'access', 'meeting'}
         What is checked, or in a launch with ``debug="races"`` looked at.
     function, filename, line
         Where.
     detail : str
         Of an index, the axis, or nothing if there is one axis only; of an owner, "device" or "host"; of an alignment, the
-        operation; of a cast, the types from which and to which; otherwise what is to be said.
+        operation; of a meeting, the collective call; of a cast, the types from which and to which; otherwise what is to be
+        said.
     """
 
     kind: str
@@ -122,6 +123,8 @@ def task_error(task: str, checks: Checks, failure: Any, item: Any, lost: int) ->
         what = f"{site.detail} (got {failure.value})"
     elif site.kind == "join":
         what = f"{failure.value} is the handle of no open join: the join has ended, or more arrive than it waits for"
+    elif site.kind == "meeting":
+        what = _missing(checks, site, failure)
     elif site.kind == "cast":
         given, wanted = site.detail.split()
         limits = np.iinfo(wanted)
@@ -141,6 +144,21 @@ def task_error(task: str, checks: Checks, failure: Any, item: Any, lost: int) ->
         index=index,
         bound=bound,
         lost=lost,
+    )
+
+
+def _missing(checks: Checks, site: Site, failure: Any) -> str:
+    """Say which threads a collective call waits for in vain: those of `failure.array` that have not come."""
+    word, number = site.detail.partition(".")[0], failure.array - failure.bound
+    others = f"the other {number} have" if number > 1 else "the other one has"
+    if failure.value < 0:
+        where = f"{others} returned from the task"
+    else:
+        other = checks.sites[failure.value]
+        where = f"{others.replace('have', 'wait').replace('has', 'waits')} in {other.detail} of line {other.line}"
+    return (
+        f"{failure.bound} of {failure.array} threads of the {word} have come to {site.detail}, and {where}: call it where all"
+        f" threads of the {word} come"
     )
 
 

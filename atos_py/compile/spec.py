@@ -59,6 +59,8 @@ class ProgramSpec:
         Whether the launch is over several GPUs.
     counters : bool
         Whether workers count how they share their work.
+    threads : int
+        Of a worker on a CPU.
     """
 
     task: Launchable
@@ -74,6 +76,7 @@ class ProgramSpec:
     peers: bool = False
     counters: bool = False
     newest: bool = False
+    threads: int = 1
 
     def on_cpu(self) -> ProgramSpec:
         """Return the spec without what code for a CPU does not depend on."""

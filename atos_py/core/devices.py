@@ -7,16 +7,19 @@ import os
 import re
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..errors import DeviceNotFoundError, InvalidArgumentError
-from ..support.validation import check_int
+from ..support.validation import check_int, read_number
 from .library import check, ffi, lib, message
 
 __all__ = ["Device", "device", "devices", "driver_version", "on_release", "release_memory", "why_no_gpu"]
 
 
-@dataclass(frozen=True)
+MOST_THREADS = 64  # of a worker on a CPU
+
+
+@dataclass(frozen=True, repr=False)
 class Device:
     """Something that runs tasks.
 
@@ -27,6 +30,9 @@ class Device:
     index : int
         The driver's number of the GPU. CPU devices of any number are there: they have the machine's memory in common, and a
         launch over several of them divides the cores.
+    threads_per_worker : int
+        Of a CPU device, how many threads a warp or CTA worker has: 1, or a power of two up to 64 to try tasks as a GPU runs
+        them. Devices that differ in this alone are equal, and use each other's arrays.
 
     Examples
     --------
@@ -37,12 +43,25 @@ class Device:
 
     kind: str
     index: int = 0
+    threads_per_worker: int = field(default=1, compare=False)
 
     def __post_init__(self) -> None:
         if self.kind not in ("cpu", "cuda"):
             raise InvalidArgumentError(f"a device is of kind 'cpu' or 'cuda' (got {self.kind!r:.80})")
         index = check_int("the index of a device", self.index, 0, 2**31 - 1)
         object.__setattr__(self, "index", index)  # a plain int, whatever kind of integer was given
+        threads = check_int("threads_per_worker", self.threads_per_worker, 1, MOST_THREADS)
+        if threads & (threads - 1):
+            raise InvalidArgumentError(f"threads_per_worker is a power of two, at most {MOST_THREADS} (got {threads})")
+        if self.kind == "cuda" and threads > 1:
+            raise InvalidArgumentError(
+                f"threads_per_worker={threads} is for CPU devices; workers of a GPU have the threads of its warps and blocks"
+            )
+        object.__setattr__(self, "threads_per_worker", threads)
+
+    def __repr__(self) -> str:
+        threads = f", threads_per_worker={self.threads_per_worker}" if self.threads_per_worker > 1 else ""
+        return f"Device(kind={self.kind!r}, index={self.index}{threads})"
 
     def __str__(self) -> str:
         return "cpu" if self.kind == "cpu" and self.index == 0 else f"{self.kind}:{self.index}"
@@ -138,7 +157,7 @@ def devices() -> list[Device]:
     return [Device("cuda", i) for i in range(_gpus())] + [Device("cpu")]
 
 
-def device(spec: Device | str | None = None) -> Device:
+def device(spec: Device | str | None = None, threads_per_worker: int | None = None) -> Device:
     """Return the device that `spec` names.
 
     Parameters
@@ -146,13 +165,17 @@ def device(spec: Device | str | None = None) -> Device:
     spec : Device, str or None
         "cpu", which is "cpu:0", "cpu:1", "cuda", "cuda:1", a device as it is, or None for the best there is: what the
         environment variable ``ATOS_DEVICE`` names, otherwise the first GPU, otherwise the CPU.
+    threads_per_worker : int, optional
+        Of a CPU device: how many threads a warp or CTA worker has, a power of two up to 64; by default what the environment
+        variable ``ATOS_THREADS_PER_WORKER`` says, otherwise 1. With more than one, tasks that count on a worker of one thread
+        go wrong as on a GPU, and launches have the checks of ``debug=True``.
 
     Raises
     ------
     DeviceNotFoundError
         If this machine has no such device.
     InvalidArgumentError
-        If `spec` is not the name of a device.
+        If `spec` is not the name of a device, or `threads_per_worker` is not for it.
 
     Examples
     --------
@@ -160,24 +183,41 @@ def device(spec: Device | str | None = None) -> Device:
     Device(kind='cpu', index=0)
     >>> print(atos.device("cpu:1"))
     cpu:1
+    >>> @atos.task
+    ... def count(worker, item, total):
+    ...     total[0] += 1  # by each thread, since no line says `if worker.rank == 0`
+    >>> queue = atos.Queue(capacity=10, device=atos.device("cpu", threads_per_worker=4))
+    >>> total = atos.zeros(1, dtype=np.int64, device="cpu")
+    >>> queue.push([0])
+    >>> stats = queue.launch_cta(count, total)
+    >>> print(stats.num_threads, total[0] > 1)
+    4 True
     """
+    if threads_per_worker is not None:
+        found = device(spec)
+        return Device(found.kind, found.index, threads_per_worker)
     if isinstance(spec, Device):
         return spec
     if spec is None:
         spec = os.environ.get("ATOS_DEVICE")
         if not spec:
-            return Device("cuda", 0) if _gpus() else Device("cpu")
+            return Device("cuda", 0) if _gpus() else _cpu(0)
     match = re.fullmatch(r"(cpu|cuda)(?::(\d+))?", spec) if isinstance(spec, str) else None
     if not match:
         raise InvalidArgumentError(f"a device is 'cpu', 'cpu:N', 'cuda' or 'cuda:N' (got {spec!r})")
     index = int(match[2] or 0)
     if match[1] == "cpu":
-        return Device("cpu", index)
+        return _cpu(index)
     count = _gpus()
     if index >= count:
         reason = message() if count == 0 else f"this machine has {count}"
         raise DeviceNotFoundError(f"there is no device {spec!r}: {reason}")
     return Device("cuda", index)
+
+
+def _cpu(index: int) -> Device:
+    """Return a CPU device whose workers have as many threads as the environment says."""
+    return Device("cpu", index, read_number("ATOS_THREADS_PER_WORKER", 1))
 
 
 def release_memory() -> None:

@@ -23,7 +23,7 @@ from ..errors import (
 __all__ = ["LIBRARY_DIR", "check", "ffi", "in_turn", "lib", "message"]
 
 LIBRARY_DIR = Path(__file__).parent.parent / "_lib"
-_ABI_VERSION = 20
+_ABI_VERSION = 21
 _BUILD = "build it with `pip install .`, or `python setup.py build_core` in a checkout"
 
 

@@ -181,7 +181,8 @@ class LaunchConfig:
         trace, streams = options.get("trace"), options.get("streams")
         if where is not None and device_of(where) != device:
             raise LaunchConfigError(f"the queue is on {device} and cannot run on {where}; make a queue there")
-        debug = _check_debug(options.get("debug"), device)
+        on_cpu = 1 if worker == "thread" else device.threads_per_worker
+        debug = _check_debug(options.get("debug"), device, on_cpu)
         num_threads = _DEFAULT_THREADS if threads is None else check_int("num_threads", threads, 1, 1024)
         if num_threads % 32:
             raise LaunchConfigError(f"num_threads must be a multiple of 32, at most 1024 (got {num_threads})")
@@ -201,7 +202,7 @@ class LaunchConfig:
                 _DEFAULT_FETCH_SIZE[worker] if fetch_size is None else check_int("fetch_size", fetch_size, 1, MAX_FETCH_SIZE)
             ),
             num_blocks=_check_blocks(blocks, debug),
-            num_threads=num_threads if device.kind == "cuda" else 1,
+            num_threads=num_threads if device.kind == "cuda" else on_cpu,
             shared_memory=check_int("shared_memory", options.get("shared_memory", 0), 0, 1 << 20),
             streams=0 if streams is None else check_int("streams", streams, 1, lib.ATOS_MAX_STREAMS),
             stream=options.get("stream"),
@@ -248,8 +249,11 @@ def _check_blocks(blocks: Any, debug: bool | str) -> int:
     return 1 if debug == "races" else number
 
 
-def _check_debug(debug: Any, device: Device) -> bool | str:
-    """Return what a launch checks, by default what the environment says; refuse to look for races on a GPU."""
+def _check_debug(debug: Any, device: Device, threads: int) -> bool | str:
+    """Return what a launch checks, by default what the environment says; refuse to look for races on a GPU.
+
+    A launch on a CPU by workers of several `threads` always checks.
+    """
     found = _read_debug_default() if debug is None else debug if isinstance(debug, str) else check_bool("debug", debug)
     if isinstance(found, str):
         check_choice("debug", found, ("races",))
@@ -258,7 +262,12 @@ def _check_debug(debug: Any, device: Device) -> bool | str:
                 f'debug="races" runs on CPU devices only, and the queue is on {device}; make the queue and the arrays with'
                 ' device="cpu", or launch with debug=True, which has the other checks'
             )
-    return found
+        if threads > 1:
+            raise LaunchConfigError(
+                f'debug="races" follows workers of one thread, and those of this device have {threads}; call launch_thread, or'
+                " make the queue on a device without threads_per_worker"
+            )
+    return found or threads > 1
 
 
 def _read_debug_default() -> bool | str:

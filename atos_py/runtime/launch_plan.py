@@ -106,6 +106,7 @@ class LaunchPlan:
             peers=queue._site.over_gpus,
             counters=config.experiment.counters,
             newest=queue._take == "newest",
+            threads=config.num_threads if queue._device.kind == "cpu" else 1,
         )
 
     def make_ready(self, queue: LaunchedQueue, arguments: Arguments, with_kinds: bool, inbox: bool) -> ReadyLaunch:
@@ -211,7 +212,7 @@ def _check_scratch(task: Launchable, program: Program, config: LaunchConfig, on_
             " pass shared_memory=, the size of the scratch in bytes, or in the task the number of elements, as in"
             " worker.scratch(np.int32, 16)"
         )
-    threads = {"thread": 1, "warp": 32, "cta": config.num_threads}[config.worker] if on_gpu else 1
+    threads = {"thread": 1, "warp": 32, "cta": config.num_threads}[config.worker] if on_gpu else config.num_threads
     sized = sized_scratch(program.code.sized_scratch, threads)
     if sized > MOST_BYTES:
         raise LaunchConfigError(

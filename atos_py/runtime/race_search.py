@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import os
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +13,8 @@ from numpy.typing import NDArray
 from ..compile.debug_checks import Checks
 from ..compile.kinds import Launchable, Tasks, tasks_of
 from ..compile.race_report import Race, mend_of
-from ..errors import DeviceMemoryError, InvalidArgumentError, RaceError
+from ..errors import DeviceMemoryError, RaceError
+from ..support.validation import read_number
 from ..support.warn import warn_caller
 from .launch_errors import LaunchedQueue
 from .launch_options import LaunchConfig
@@ -72,7 +72,7 @@ class RaceSearch:
         tables[order.NUM_SOURCES] = tables[order.NUM_EDGES] = tables[order.STAMP] = tables[order.BARRIER] = 1
         # Node 1 is the launch itself, which pushes the items of the host.
         tables[order.NUM_NODES], tables[tables[order.NODES] + order.NODE + order.BODY] = 2, order.NEVER
-        tables[order.RANDOM] = _seed() * 0x2545F4914F6CDD1D % (1 << 62) + 1
+        tables[order.RANDOM] = read_number("ATOS_RACES_SEED") * 0x2545F4914F6CDD1D % (1 << 62) + 1
         in_order = config.barrier or queue._buckets is not None or queue._take == "newest"
         tables[order.DEFERS] = not in_order
         for number, row in enumerate(self._rows):
@@ -183,14 +183,6 @@ class RaceSearch:
 
             kind = stored[stored_bytes(self._queue._dtype.itemsize, True) - 1]
         return members[kind].name, np.frombuffer(stored, self._queue._dtype, 1)[0].item()
-
-
-def _seed() -> int:
-    """Return the number from which the order of a search is drawn, by the environment."""
-    value = os.environ.get("ATOS_RACES_SEED", "0")
-    if not value.isascii() or not value.isdigit():
-        raise InvalidArgumentError(f"the environment variable ATOS_RACES_SEED is a number of at least 0 (got {value!r})")
-    return int(value)
 
 
 def _zeros(size: int) -> NDArray[np.int64]:

@@ -21,6 +21,7 @@ from ..core.devices import device as device_of
 from ..core.library import check, ffi, lib
 from ..core.process_group import ProcessGroup
 from ..errors import InvalidArgumentError, LaunchConfigError
+from ..support.validation import read_number
 from .arguments_over import ArgumentsOverDevices, ArgumentsOverHosts
 from .checkpoint import QueueOptions
 from .core_queue import CoreQueue
@@ -108,6 +109,22 @@ class OneDevice:
     def suit(self, saved: QueueOptions) -> QueueOptions:
         """Return options of a queue that was saved as a queue here has them."""
         return saved
+
+
+class OneTeam(OneDevice):
+    """The site of a queue on a CPU device whose workers have several threads, which take turns in an order that is drawn."""
+
+    def _set_device(self, device: Device) -> None:
+        super()._set_device(device)
+        self.key = (device.threads_per_worker,)
+
+    @staticmethod
+    def run(launch: Any, begin: float, filled: Any = None) -> LaunchStats:
+        """Run a launch, with the order that the environment asks for."""
+        from ..compile.codegen import team_calls
+
+        team_calls.seed[0] = read_number("ATOS_TEAM_SEED") % 2**64
+        return launch._run(begin, filled)  # type: ignore[no-any-return]
 
 
 class OverDevices(OneDevice):
@@ -199,4 +216,6 @@ _SITES: dict[type, type[OneDevice]] = {NoneType: OneDevice, HostPlaces: OverHost
 
 def site_of(owner: Any, **given: Any) -> OneDevice:
     """Return the site of a queue with an owner, or None, that is made with `device`, `devices` and `buckets` or without."""
+    if owner is None and device_of(given.get("device")).threads_per_worker > 1:
+        return OneTeam(owner, **given)
     return _SITES.get(type(getattr(owner, "places", owner)), OverDevices)(owner, **given)

@@ -28,6 +28,7 @@ __all__ = [
     "check_timeout",
     "list_parameters",
     "read_host_memory",
+    "read_number",
     "require_host_memory",
 ]
 
@@ -170,6 +171,14 @@ def _advise_integers(given: NDArray[Any]) -> str:
         every = "numpy.concatenate([sources, targets])"
         return f", as {first[0]!r:.40} is none; number all names, as by codes, names = pandas.factorize({every})"
     return "; if every value is a whole number, pass values.astype('int64')" if given.dtype.kind in "fO" else ""
+
+
+def read_number(name: str, default: int = 0) -> int:
+    """Return the number that an environment variable holds."""
+    value = os.environ.get(name, str(default))
+    if not value.isascii() or not value.isdigit():
+        raise InvalidArgumentError(f"the environment variable {name} is a number of at least 0 (got {value!r})")
+    return int(value)
 
 
 def read_host_memory() -> int:

@@ -4,6 +4,7 @@
 #include "cpu/memory.h"
 #include "cpu/program.h"
 #include "cpu/shared_range.h"
+#include "cpu/team.h"
 #include "host/backend.h"
 #include "host/process_group.h"
 #include "host/queue.h"
@@ -113,6 +114,8 @@ void atos_cpu_fail(int64_t site, int64_t value, int64_t bound, int64_t array) {
   atos_failure &failure = failure_of_thread();
   if (!failure.failed) failure = {1, site, value, bound, array, 0, {}};
 }
+
+const atos_named_function *atos_cpu_team() { return team_functions(); }
 
 void atos_program_unload(atos_program *program) { delete program; }
 

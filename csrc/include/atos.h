@@ -4,7 +4,7 @@
  * thread. A device is an integer: ATOS_CPU, or the driver's index of a GPU.
  */
 
-enum { ATOS_ABI_VERSION = 20 };
+enum { ATOS_ABI_VERSION = 21 };
 
 enum { ATOS_CPU = -1 };
 
@@ -281,6 +281,13 @@ void atos_program_unload(atos_program *program);
 
 /* Called by native code with checks, where one fails; the task returns then. */
 void atos_cpu_fail(int64_t site, int64_t value, int64_t bound, int64_t array);
+
+/* The functions that native code for workers of several threads calls, by their names; the last name is null. */
+typedef struct atos_named_function {
+  const char *name;
+  void *address;
+} atos_named_function;
+const atos_named_function *atos_cpu_team(void);
 
 /* An inbox hands items of the host to the workers of one launch while they run. That launch does not end before the inbox
  * is closed and all of its items have run. If it ends otherwise, what no worker has taken is in the queue. Any thread may use

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shared_tasks import Forest, assert_each_once, every_schedule, forest_on_host, launch, on_device, plan
+from shared_tasks import Forest, assert_each_once, every_schedule, forest_on_host, launch, on_device, plan, threads_of
 
 import atos_py as atos
 from atos_py.errors import InvalidArgumentError, UnsupportedTypeError
@@ -16,9 +16,9 @@ from atos_py.errors import InvalidArgumentError, UnsupportedTypeError
 SIZES = [2, 4, 8, 16, 32]
 
 
-def threads_of(device: atos.Device, worker: str, num_threads: int = 256) -> int:
-    """Return the number of threads of a worker."""
-    return 1 if device.kind == "cpu" or worker == "thread" else 32 if worker == "warp" else num_threads
+@pytest.fixture
+def device(threaded):
+    return threaded
 
 
 # Flat tasks
@@ -311,5 +311,5 @@ def test_the_size_is_part_of_the_task(device):
         queue.launch_warp(atos.task(workload=lambda v, out: 10, group=group)(body), out)
         return int(out[0])
 
-    threads = 1 if device.kind == "cpu" else 4
+    threads = min(threads_of(device, "warp"), 4)
     assert [count(None), count(4), count(None)] == [10, 10 * threads, 10]

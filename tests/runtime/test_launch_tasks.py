@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from item_types import INTEGERS
-from shared_tasks import Forest, assert_each_once, every_schedule, grow, launch, on_device
+from shared_tasks import Forest, assert_each_once, every_schedule, grow, launch, on_device, threads_of
 
 import atos_py as atos
 from atos_py.errors import LaunchConfigError
@@ -155,9 +155,9 @@ def together(worker, v, out, floats, counts):
 
 @every_schedule
 @pytest.mark.parametrize("num_threads", [32, 256, 1024])
-def test_methods_of_a_worker(device, worker, persistent, barrier, num_threads):
-    items = 40
-    size = 1 if device.kind == "cpu" or worker == "thread" else 32 if worker == "warp" else num_threads
+def test_methods_of_a_worker(threaded, worker, persistent, barrier, num_threads):
+    device, items = threaded, 40
+    size = threads_of(device, worker, num_threads)
     out = atos.full((items, 11), -1, dtype=np.int64, device=device)
     floats = atos.zeros((items, 2), dtype=np.float64, device=device)
     counts = atos.zeros((items, 201), dtype=np.int32, device=device)

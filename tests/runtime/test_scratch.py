@@ -7,13 +7,18 @@ import functools
 import numba
 import numpy as np
 import pytest
-from shared_tasks import launch
+from shared_tasks import launch, threads_of
 
 import atos_py as atos
 from atos_py.errors import LaunchConfigError
 
 ITEMS = 60
 BYTES, WORDS, FLOATS = 5, 37, 3
+
+
+@pytest.fixture
+def device(threaded):
+    return threaded
 
 
 def helper(worker):
@@ -73,7 +78,7 @@ def test_each_place_has_its_own(device, worker, k, debug):
     queue = atos.Queue(ITEMS, device=device)
     queue.push(np.arange(ITEMS))
     stats = launch(queue, worker, use_all(k), wrong, debug=debug, num_threads=96, fetch_size=3)
-    threads = 1 if device.kind == "cpu" or worker == "thread" else 32 if worker == "warp" else 96
+    threads = threads_of(device, worker, 96)
     assert stats.tasks_run == ITEMS
     assert wrong.to_numpy().tolist() == [0, ITEMS * threads]
 
@@ -146,7 +151,7 @@ def test_each_iteration_has_its_own(device, worker, k):
     queue = atos.Queue(len(lengths), device=device)
     queue.push(np.arange(len(lengths)))
     launch(queue, worker, reverse(k), atos.asarray(lengths, device=device), wrong, num_threads=64)
-    size = 1 if device.kind == "cpu" or worker == "thread" or k is None else k
+    size = min(threads_of(device, worker), k or 1)
     assert wrong.to_numpy().tolist() == [0, lengths.sum() * size]
 
 
@@ -211,7 +216,7 @@ def far_too_much(worker, v):
 def test_more_than_any_device_has_is_refused(device, worker):
     queue = atos.Queue(1, device=device)
     queue.push(0)
-    threads = 1 if device.kind == "cpu" or worker == "thread" else 32 if worker == "warp" else 256
+    threads = threads_of(device, worker)
     message = f"task 'far_too_much', its idle .* takes 1048592 bytes of scratch for each worker of {threads} threads"
     with pytest.raises(LaunchConfigError, match=message):
         launch(queue, worker, far_too_much)

@@ -19,6 +19,7 @@ from .lower_checks import began, ended
 from .lower_push import push
 from .prepare import Part, Program, Target
 from .race_hooks import RACES, begin_between, begin_item, begin_iteration
+from .team_calls import begin_own_iteration, own_iterations, run_team
 from .types import I64, POINTER, ItemLayout, on_cuda
 
 __all__ = ["add_batch_loop", "add_body", "add_function", "add_workload", "return_nothing"]
@@ -72,12 +73,14 @@ class _Entry:
         return plan_of(self.context, self.builder, part.task, part.workload.signature.return_type, result)
 
 
-def add_batch_loop(target: Target, module: ir.Module, symbol: str, part: Part, program: Program) -> None:
-    """Add the loop of a task over a batch of items, for a CPU."""
+def add_batch_loop(target: Target, module: ir.Module, symbol: str, part: Part, program: Program, threads: int) -> None:
+    """Add the loop of a task over a batch of items, for a CPU whose workers have so many threads."""
     entry = _Entry(target, module, symbol, _VOID, [POINTER, POINTER, I64, POINTER])
     worker, batch, n, packed = entry.parameters
     arguments = entry.unpack(program.arguments, packed)
-    if part.worker.checked == RACES:
+    if threads > 1:
+        _loop_of_team(entry, part, program, threads)
+    elif part.worker.checked == RACES:
         _loop_for_races(entry, part, program, (worker, batch, n), arguments)
     elif part.task.nested:
         _nested_loop(entry, part, program.items, (worker, batch, n), arguments)
@@ -142,6 +145,42 @@ def _loop_for_races(
                         entry.run(part, [worker, item, i, *values], arguments)
 
 
+def _loop_of_team(entry: _Entry, part: Part, program: Program, threads: int) -> None:
+    """Run the items of a batch one by one, each by all threads of the worker, which get the item and what a workload says."""
+    builder, items, (worker, first, n, packed) = entry.builder, program.items, entry.parameters
+    kinds = [items.value, *([types.int64, *part.values] if part.task.nested else [])]
+    whole = ir.LiteralStructType([entry.context.get_value_type(kind) for kind in kinds])
+    given = cgutils.alloca_once(builder, whole)
+    body = _body_of_thread(entry, part, program, whole)
+    arguments = entry.unpack(program.arguments, packed)
+    with cgutils.for_range(builder, n) as loop:
+        item = entry.item(items, first, loop.index)
+        for k, value in enumerate([item, *(entry.plan(part, item, arguments) if part.task.nested else [])]):
+            builder.store(value, cgutils.gep_inbounds(builder, given, 0, k))
+        place = builder.gep(first, [builder.mul(loop.index, ir.Constant(I64, items.stride))])
+        passed = builder.bitcast(given, POINTER)
+        run_team(builder, threads, body, worker, passed, place, items.stride, packed, part.task.body)
+
+
+def _body_of_thread(entry: _Entry, part: Part, program: Program, whole: ir.Type) -> ir.Function:
+    """Return what a thread of a worker runs for an item: the task, or of a nested one the iterations of this thread."""
+    own = _Entry(entry.target, entry.builder.module, f"{entry.builder.function.name}_thread", _VOID, [POINTER] * 3)
+    builder, (worker, given, packed) = own.builder, own.parameters
+    item, *values = cgutils.unpack_tuple(builder, builder.load(builder.bitcast(given, whole.as_pointer())))
+    arguments = own.unpack(program.arguments, packed)
+    if not part.task.nested:
+        own.run(part, [worker, item], arguments)
+    else:
+        length, *inner = values
+        first, step = own_iterations(builder, worker, part.worker.group)
+        with cgutils.for_range_slice(builder, first, length, step, I64, inc=True) as (i, _):
+            with builder.if_then(builder.not_(begin_own_iteration(builder, part.worker.group)), likely=False):
+                return_nothing(builder)
+            own.run(part, [worker, item, i, *inner], arguments)
+    return_nothing(builder)
+    return builder.function
+
+
 def add_body(target: Target, module: ir.Module, symbol: str, part: Part, program: Program) -> None:
     """Add the body of a task, of one item or of one iteration of a nested task, for CUDA."""
     entry = _Entry(target, module, symbol, I64, [POINTER, POINTER, I64, POINTER, POINTER])
@@ -166,9 +205,22 @@ def add_workload(target: Target, module: ir.Module, symbol: str, part: Part, pro
     entry.builder.ret(length)
 
 
-def add_function(target: Target, module: ir.Module, symbol: str, compiled: Any, program: Program) -> None:
-    """Add a function without an item, such as an idle function."""
+def add_function(
+    target: Target, module: ir.Module, symbol: str, compiled: Any, program: Program, threads: int = 1, function: Any = None
+) -> None:
+    """Add a function without an item, such as an idle function; on a CPU of workers with so many threads."""
     cuda = on_cuda(target.context)
+    if threads > 1:
+        body = _Entry(target, module, f"{symbol}_thread", _VOID, [POINTER] * 3)
+        worker, _, packed = body.parameters
+        body.call(compiled, [worker, *body.unpack(program.arguments, packed)])
+        return_nothing(body.builder)
+        entry = _Entry(target, module, symbol, _VOID, [POINTER] * 2)
+        worker, packed = entry.parameters
+        null = ir.Constant(POINTER, None)
+        run_team(entry.builder, threads, body.builder.function, worker, null, null, 0, packed, function)
+        return_nothing(entry.builder)
+        return
     entry = _Entry(target, module, symbol, I64 if cuda else _VOID, [POINTER] * 2)
     worker, packed = entry.parameters
     if compiled.signature.args[0].checked == RACES:

@@ -157,14 +157,19 @@ def length_of(context: Any, builder: ir.IRBuilder, value: ir.Value, given: types
     """
     if not is_collecting() or types.unliteral(given) != types.uint64:
         return as_count(context, builder, value, given)
-    function = plain_function(workload)
-    assert function is not None
-    code = function.__code__
-    site = Site("cast", code.co_name, code.co_filename, code.co_firstlineno, f"{types.uint64} {types.int64}")
     beyond = builder.icmp_signed("<", value, ir.Constant(I64, 0))
     with builder.if_then(beyond, likely=False):
-        _report(builder, ir.Constant(I64, _collecting.checks.number(site)), value)
+        report_function(builder, workload, "cast", f"{types.uint64} {types.int64}", value)
     return builder.select(beyond, ir.Constant(I64, 0), value)
+
+
+def report_function(builder: ir.IRBuilder, function: Any, kind: str, detail: str, *values: ir.Value) -> None:
+    """Report a failure of a whole function of the user's, inside an entry point, without returning."""
+    plain = plain_function(function)
+    assert plain is not None
+    code = plain.__code__
+    site = Site(kind, code.co_name, code.co_filename, code.co_firstlineno, detail)
+    _report(builder, ir.Constant(I64, _collecting.checks.number(site)), *values)
 
 
 def _limits(integer: types.Integer) -> tuple[int, int]:

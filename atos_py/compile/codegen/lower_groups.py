@@ -14,7 +14,8 @@ from .core_calls import call_core
 from .lower_checks import leave
 from .lower_scratch import scratch
 from .lower_worker import REDUCTIONS, lower_split_count, lower_split_range, method_template, reduction, split, sync, vote
-from .types import I32, I64, GroupType, bits_of, on_cuda, refuse
+from .team_calls import meet
+from .types import I32, I64, TEAM, GroupType, bits_of, has_threads, on_cuda, refuse
 
 
 def _shuffle(group: GroupType, value: types.Type, source: types.Type) -> tuple[types.Type, ...]:
@@ -58,9 +59,11 @@ def _size(group: GroupType) -> ir.Constant:
     return ir.Constant(I32, group.size)
 
 
-def _collective(context: Any, builder: ir.IRBuilder, group: GroupType) -> None:
+def _collective(context: Any, builder: ir.IRBuilder, group: GroupType, name: str) -> None:
     """Begin a call that all threads of the group make. Those that are left alone by a check that failed leave the task too."""
-    if group.checked and on_cuda(context):
+    if group.checked == TEAM:
+        meet(builder, group, name)
+    elif group.checked and on_cuda(context):
         together = call_core(builder, I32, "atos_group_together", [_size(group), ir.Constant(I32, int(group.nested))])
         with builder.if_then(builder.icmp_signed("==", together, ir.Constant(I32, 0)), likely=False):
             leave(builder)
@@ -68,28 +71,28 @@ def _collective(context: Any, builder: ir.IRBuilder, group: GroupType) -> None:
 
 @lower_getattr(GroupType, "rank")
 def lower_rank(context: Any, builder: ir.IRBuilder, group: GroupType, worker: ir.Value) -> ir.Value:
-    if on_cuda(context):
+    if has_threads(context, group):
         return builder.zext(call_core(builder, I32, "atos_group_rank", [_size(group)]), I64)
     return ir.Constant(I64, 0)
 
 
 @lower_getattr(GroupType, "size")
 def lower_size(context: Any, builder: ir.IRBuilder, group: GroupType, worker: ir.Value) -> ir.Value:
-    if on_cuda(context):
+    if has_threads(context, group):
         return builder.zext(call_core(builder, I32, "atos_group_size", [_size(group)]), I64)
     return ir.Constant(I64, 1)
 
 
 @lower_getattr(GroupType, "index")
 def lower_index(context: Any, builder: ir.IRBuilder, group: GroupType, worker: ir.Value) -> ir.Value:
-    if not on_cuda(context):
+    if not has_threads(context, group):
         return ir.Constant(I64, 0)
     return builder.zext(builder.udiv(call_core(builder, I32, "atos_rank", [worker]), _size(group)), I64)
 
 
 @lower_getattr(GroupType, "count")
 def lower_count(context: Any, builder: ir.IRBuilder, group: GroupType, worker: ir.Value) -> ir.Value:
-    if not on_cuda(context):
+    if not has_threads(context, group):
         return ir.Constant(I64, 1)
     size = builder.add(call_core(builder, I32, "atos_size", [worker]), ir.Constant(I32, group.size - 1))  # may be one thread
     return builder.zext(builder.udiv(size, _size(group)), I64)
@@ -101,8 +104,8 @@ lower_builtin("atos.group.split", GroupType, types.RangeType)(lower_split_range)
 
 @lower_builtin("atos.group.sync", GroupType)
 def lower_sync(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    _collective(context, builder, sig.args[0])
-    if on_cuda(context):
+    if has_threads(context, sig.args[0]):
+        _collective(context, builder, sig.args[0], "sync")
         call_core(builder, ir.VoidType(), "atos_group_sync", [_size(sig.args[0])])
     return context.get_dummy_value()
 
@@ -110,9 +113,9 @@ def lower_sync(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
 def _lower_vote(name: str) -> None:
     @lower_builtin(f"atos.group.{name}", GroupType, types.Any)
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        if not on_cuda(context):
+        if not has_threads(context, sig.args[0]):
             return args[1]
-        _collective(context, builder, sig.args[0])
+        _collective(context, builder, sig.args[0], name)
         result = call_core(builder, I32, f"atos_group_{name}", [builder.zext(args[1], I32), _size(sig.args[0])])
         return builder.icmp_signed("!=", result, ir.Constant(I32, 0))
 
@@ -121,9 +124,9 @@ def _lower_reduction(name: str) -> None:
     @lower_builtin(f"atos.group.{name}", GroupType, types.Any)
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         dtype, value, group = sig.return_type, args[1], sig.args[0]
-        if not on_cuda(context):
+        if not has_threads(context, group):
             return value
-        _collective(context, builder, group)
+        _collective(context, builder, group, name)
         bits = max(dtype.bitwidth, 32)
         kind = "f" if isinstance(dtype, types.Float) else "i" if dtype.signed else "u"
         wide = {
@@ -144,9 +147,9 @@ for _name in REDUCTIONS:
 @lower_builtin("atos.group.shuffle", GroupType, types.Any, types.Any)
 def lower_shuffle(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     _, value, source = args
-    if not on_cuda(context):
+    if not has_threads(context, sig.args[0]):
         return value
-    _collective(context, builder, sig.args[0])
+    _collective(context, builder, sig.args[0], "shuffle")
     bits = bits_of(value.type)
     register = I64 if bits == I64 else I32
     word = builder.bitcast(value, bits)

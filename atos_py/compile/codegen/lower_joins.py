@@ -24,7 +24,19 @@ from .lower_push import number_of_kind, push, push_item, type_how
 from .memory_order import acquire
 from .race_hooks import RACES, note_word
 from .scoped_atomics import release_add
-from .types import I32, I64, POINTER, ItemLayout, JoinsType, PoolType, TaskArray, WorkerType, on_cuda, refuse
+from .types import (
+    I32,
+    I64,
+    POINTER,
+    ItemLayout,
+    JoinsType,
+    PoolType,
+    TaskArray,
+    WorkerType,
+    has_threads,
+    on_cuda,
+    refuse,
+)
 
 __all__ = ["type_arrive_at", "type_open", "type_take", "type_then"]
 
@@ -165,9 +177,10 @@ class ThreadNumber(AbstractTemplate):
 
 @lower_builtin(records.thread_number, WorkerType)
 def lower_thread_number(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    if not on_cuda(context):
-        return builder.load(cpu_field(builder, args[0], "index"))
-    index = call_core(builder, I64, "atos_index", [args[0]])
+    on_cpu = not on_cuda(context)
+    index = builder.load(cpu_field(builder, args[0], "index")) if on_cpu else call_core(builder, I64, "atos_index", [args[0]])
+    if not has_threads(context, sig.args[0]):
+        return index
     size, rank = (builder.zext(call_core(builder, I32, name, [args[0]]), I64) for name in ("atos_size", "atos_rank"))
     return builder.add(builder.mul(index, size), rank)
 

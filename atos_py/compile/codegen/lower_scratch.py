@@ -20,7 +20,8 @@ from numba.extending import lower_builtin
 from ..debug_checks import SCRATCH
 from ..scratch import GROUPS, MOST_BYTES
 from .core_calls import call_core, cpu_field
-from .types import I32, I64, POINTER, GroupType, TaskArray, WorkerType, on_cuda, refuse
+from .team_calls import scratch_region, unsized_region
+from .types import I32, I64, POINTER, TEAM, GroupType, TaskArray, WorkerType, on_cuda, refuse
 
 _UNSIZED = "atos.scratch"  # metadata: the sizes of the elements that a module takes scratch of the launch's size for
 _SIZED = "atos.sized_scratch"  # the number of each place, how many threads share its region (0: the worker's), and its bytes
@@ -60,7 +61,8 @@ def lower_unsized(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> i
         data = call_core(builder, POINTER, "atos_scratch", [worker])
         num_bytes = call_core(builder, I64, "atos_scratch_bytes", [worker])
     else:
-        data = builder.load(cpu_field(builder, worker, "scratch"))
+        is_shared = sig.args[0].checked == TEAM
+        data = unsized_region(builder, worker) if is_shared else builder.load(cpu_field(builder, worker, "scratch"))
         num_bytes = builder.load(cpu_field(builder, worker, "scratch_bytes"))
     itemsize = _size(array.dtype)
     builder.module.add_named_metadata(_UNSIZED, [ir.Constant(I32, itemsize)])
@@ -81,6 +83,8 @@ def lower_sized(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.
         begin = call_core(builder, POINTER, "atos_sized_scratch", [worker])
         thread = [call_core(builder, I32, name, [worker]) for name in ("atos_size", "atos_rank")]
         data = builder.gep(begin, [call_core(builder, I64, _function_of(place), thread)])
+    elif owner.checked == TEAM:
+        data = scratch_region(builder, worker, place, num_bytes, threads)
     else:
         function = ir.FunctionType(POINTER, [POINTER, I64, I64]).as_pointer()
         pointer = builder.bitcast(builder.load(cpu_field(builder, worker, "sized_scratch")), function)

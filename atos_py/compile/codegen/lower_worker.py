@@ -20,14 +20,17 @@ from .lower_joins import type_arrive_at, type_open, type_take, type_then
 from .lower_push import type_push, type_push_min
 from .lower_scratch import scratch
 from .race_hooks import note_index
+from .team_calls import meet
 from .types import (
     I8,
     I32,
     I64,
+    TEAM,
     GroupType,
     Split,
     SplitIterator,
     WorkerType,
+    has_threads,
     on_cuda,
     refuse,
 )
@@ -192,9 +195,11 @@ class WorkerAttributes(AttributeTemplate):
         return types.BoundFunction(_TEMPLATES[name], worker) if name in _TEMPLATES else types.int64
 
 
-def _collective(context: Any, builder: ir.IRBuilder, sig: Any, worker: ir.Value) -> None:
+def _collective(context: Any, builder: ir.IRBuilder, sig: Any, worker: ir.Value, name: str) -> None:
     """Begin a call that all threads of the worker make. Those that are left alone by a check that failed leave the task too."""
-    if sig.args[0].checked and on_cuda(context):
+    if sig.args[0].checked == TEAM:
+        meet(builder, sig.args[0], name)
+    elif sig.args[0].checked and on_cuda(context):
         together = call_core(builder, I32, "atos_together", [worker])
         with builder.if_then(builder.icmp_signed("==", together, ir.Constant(I32, 0)), likely=False):
             leave(builder)
@@ -202,14 +207,14 @@ def _collective(context: Any, builder: ir.IRBuilder, sig: Any, worker: ir.Value)
 
 @lower_getattr(WorkerType, "rank")
 def lower_rank(context: Any, builder: ir.IRBuilder, worker_type: WorkerType, worker: ir.Value) -> ir.Value:
-    if on_cuda(context):
+    if has_threads(context, worker_type):
         return builder.zext(call_core(builder, I32, "atos_rank", [worker]), I64)
     return ir.Constant(I64, 0)
 
 
 @lower_getattr(WorkerType, "size")
 def lower_size(context: Any, builder: ir.IRBuilder, worker_type: WorkerType, worker: ir.Value) -> ir.Value:
-    if on_cuda(context):
+    if has_threads(context, worker_type):
         return builder.zext(call_core(builder, I32, "atos_size", [worker]), I64)
     return ir.Constant(I64, 1)
 
@@ -253,8 +258,8 @@ def lower_stop(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
 
 @lower_builtin("atos.worker.sync", WorkerType)
 def lower_sync(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    _collective(context, builder, sig, args[0])
-    if on_cuda(context):
+    if has_threads(context, sig.args[0]):
+        _collective(context, builder, sig, args[0], "sync")
         call_core(builder, ir.VoidType(), "atos_sync", [args[0]])
     return context.get_dummy_value()
 
@@ -262,9 +267,9 @@ def lower_sync(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
 def _lower_vote(name: str) -> None:
     @lower_builtin(f"atos.worker.{name}", WorkerType, types.Any)
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        if not on_cuda(context):
+        if not has_threads(context, sig.args[0]):
             return args[1]
-        _collective(context, builder, sig, args[0])
+        _collective(context, builder, sig, args[0], name)
         result = call_core(builder, I32, f"atos_{name}", [args[0], builder.zext(args[1], I32)])
         return builder.icmp_signed("!=", result, ir.Constant(I32, 0))
 
@@ -273,9 +278,9 @@ def _lower_reduction(name: str) -> None:
     @lower_builtin(f"atos.worker.{name}", WorkerType, types.Any)
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         dtype, (worker, value) = sig.return_type, args
-        if not on_cuda(context):
+        if not has_threads(context, sig.args[0]):
             return value
-        _collective(context, builder, sig, worker)
+        _collective(context, builder, sig, worker, name)
         wide = types.float64 if isinstance(dtype, types.Float) else types.int64 if dtype.signed else types.uint64
         value = context.cast(builder, value, dtype, wide)
         function = {types.float64: "atos_reduce_f64", types.int64: "atos_reduce_i64", types.uint64: "atos_reduce_u64"}[wide]

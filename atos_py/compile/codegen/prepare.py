@@ -44,7 +44,7 @@ from .join_records import beginning
 from .lower_checks import arrivals
 from .race_hooks import RACES
 from .specialize import RefusedError, Specializer
-from .types import ItemLayout, JoinsType, WorkerType, is_over_hosts, item_type, numba_type
+from .types import TEAM, ItemLayout, JoinsType, WorkerType, is_over_hosts, item_type, numba_type
 
 _LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
@@ -117,7 +117,9 @@ class Program:
 def prepare(target: Target, spec: ProgramSpec, checks: Checks | None = None) -> Program:
     """Check the functions of tasks against the arguments of a launch, and compile them: with checks, if `checks` is given."""
     kinds, item_dtype, idle, each_round = spec.kinds, spec.item_dtype, spec.idle, spec.each_round
-    checked: bool | str = RACES if checks is not None and checks.races else checks is not None
+    checked: bool | str = checks is not None
+    if checks is not None and (checks.races or spec.threads > 1):
+        checked = RACES if checks.races else TEAM
     args = tuple(numba_type(kind, checked, spec.peers) for kind in kinds)
     with_kind = isinstance(spec.task, Tasks)
     items = ItemLayout(item_type(item_dtype), with_kind)

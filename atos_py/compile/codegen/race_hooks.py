@@ -21,6 +21,7 @@ from . import race_events as events
 from .lower_checks import in_racing_code, site_number
 from .numba_patches import current_lowering
 from .numba_private import set_cache
+from .team_calls import pause
 from .types import I64, TaskArray, bits_of
 
 __all__ = [
@@ -156,6 +157,7 @@ def note_access(
     context: Any, builder: ir.IRBuilder, array_type: TaskArray, array: ir.Value, pointer: ir.Value, kind: int, what: str
 ) -> None:
     """Note an access, of which the bits that it reads or leaves do not matter, before it is made."""
+    pause(builder, array_type)
     if _is_watched(array_type):
         _access(context, builder, array_type, array, pointer, I64(kind), what, I64(0), I64(1))
 
@@ -171,6 +173,7 @@ def watched(
     order: str = "relaxed",
 ) -> Iterator[None]:
     """Note the access that is lowered in here: `what` is "read", "write", or the name of an atomic operation."""
+    pause(builder, array_type)
     if not _is_watched(array_type):
         yield
         return

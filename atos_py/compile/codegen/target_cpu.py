@@ -17,6 +17,7 @@ from numba.core.registry import cpu_target
 from ...core.library import ffi, lib
 from ..debug_checks import Checks
 from ..spec import ProgramSpec
+from . import team_calls
 from .dispatch import cpu_dispatch
 from .entry_points import add_batch_loop, add_function, return_nothing
 from .lower_checks import collecting, intercept
@@ -140,6 +141,8 @@ def compile_cpu(spec: ProgramSpec) -> CpuCode:
     checks = Checks(races=spec.debug == RACES) if spec.debug else None
     if spec.debug == RACES:
         install()
+    if spec.threads > 1:
+        team_calls.install()
     with global_compiler_lock, collecting(checks), assignment_expressions():
         return _optimize(_lower(spec, checks), checks)
 
@@ -174,13 +177,13 @@ def _lower(spec: ProgramSpec, checks: Checks | None) -> LoweredTask:
     module = library.create_ir_module(name)
     loops = [f"{name}_run_{kind}" for kind in range(program.num_kinds)] or [f"{name}_run"]
     for symbol, part in zip(loops, program.parts, strict=True):
-        add_batch_loop(target, module, symbol, part, program)
+        add_batch_loop(target, module, symbol, part, program, spec.threads)
     if program.num_kinds:
         cpu_dispatch(module, f"{name}_run", loops, program.items)
     others = {"idle": program.idle, "each_round": program.each_round}
     others = {role: compiled for role, compiled in others.items() if compiled is not None}
     for role, compiled in others.items():
-        add_function(target, module, f"{name}_{role}", compiled, program)
+        add_function(target, module, f"{name}_{role}", compiled, program, spec.threads, getattr(spec, role))
     library.add_ir_module(module)
     for compiled in program.compiled:
         library.add_linking_library(compiled.library)

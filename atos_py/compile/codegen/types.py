@@ -37,6 +37,8 @@ from ..task import Task
 from . import stored_bytes
 from .introspect import LARGEST_CONSTANT
 
+#: How an array, or a worker, is checked in launches whose workers have several threads on a CPU.
+TEAM = "team"
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = I8.as_pointer()
 
@@ -65,7 +67,8 @@ class TaskArray(types.Type):
     uses the elements that a thread uses), 'scratch' (the worker's own) or 'local'.
 
     If it is `checked`, its indices and what is stored in it are, and it knows its number among the arguments' arrays; if
-    `checked` is "races", the accesses of its elements are looked at too. Of one that is `mirrored` each device has a copy: a
+    `checked` is "races", the accesses of its elements are looked at too; if it is "team", the threads of a worker on a CPU take
+    turns there. Of one that is `mirrored` each device has a copy: a
     load is from that of the device, a store to all. One over several hosts has a `combine`, the word by which tasks change
     elements of other hosts, and knows the range of those of this one; so does one that is `owned`, of a device. One that is
     `bounded` tasks only lower; it knows the device's range, and bounds of what other devices have. Where `find_counters` asks
@@ -365,6 +368,11 @@ def _field_type(dtype: np.dtype[Any]) -> types.Type:
         return from_dtype(dtype)
     number, (length,) = dtype.subdtype
     return types.UniTuple(from_dtype(number), length)
+
+
+def has_threads(context: Any, worker: WorkerType | GroupType) -> bool:
+    """Whether the worker of a task that is being lowered may have several threads."""
+    return on_cuda(context) or worker.checked == TEAM
 
 
 def on_cuda(context: Any) -> bool:
