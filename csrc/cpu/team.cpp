@@ -79,6 +79,7 @@ public:
     threads = 0;
   }
 
+  void release() { members.clear(); }
   unsigned size() const { return threads; }
   unsigned rank() const { return current; }
   unsigned size_of(unsigned group) const { return group && group < threads ? group : threads; }
@@ -267,6 +268,7 @@ int32_t run(int32_t size, uint64_t seed, TeamBody body, atos_cpu_worker *worker,
   try {
     team().run(unsigned(size), seed, body, worker, given, args);
   } catch (const std::bad_alloc &) {
+    team().release();
     return 0;
   }
   return 1;
