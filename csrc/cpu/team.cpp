@@ -19,7 +19,7 @@ namespace {
 
 using TeamBody = void (*)(atos_cpu_worker *worker, const void *given, const void *args);
 
-constexpr size_t kStackBytes = 256 << 10, kGuardBytes = 4 << 10;
+constexpr size_t kStackBytes = 1 << 20, kGuardBytes = 4 << 10;
 constexpr unsigned kLevels = 6; // at which threads meet: the whole team, and groups of 2, 4, 8, 16 and 32
 constexpr uint64_t kTurns = 8;  // one access in so many, on average, ends the turn of its thread
 constexpr int64_t kNoSite = -1; // of meetings that follow one with a site, and of threads that have returned from the task
@@ -32,8 +32,12 @@ uint64_t mix(uint64_t x) { // the finalizer of SplitMix64
 
 class Stack { // below which lies a page that nobody may touch
 public:
-  Stack() : begin(mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0)) {
-    if (begin == MAP_FAILED || mprotect(begin, kGuardBytes, PROT_NONE)) throw std::bad_alloc();
+  Stack() : begin(mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+    if (begin == MAP_FAILED) throw std::bad_alloc();
+    if (mprotect(begin, kGuardBytes, PROT_NONE)) {
+      munmap(begin, kStackBytes);
+      throw std::bad_alloc();
+    }
   }
   ~Stack() { munmap(begin, kStackBytes); }
   Stack(const Stack &) = delete;

@@ -61,14 +61,30 @@ def can_run(block: str) -> bool:
     return all(importlib.util.find_spec(name) for name in imported) and not ("cupy" in imported and why_no_gpu())
 
 
-@pytest.mark.part("pages")
-@pytest.mark.parametrize("document", PROGRAMS, ids=name)
-def test_code_runs(document, directory):
+def run_code(document, directory):
     blocks = [block for block in BLOCK.findall(document.read_text()) if can_run(block)]
     # In a file, since a task's source is looked up where its compilation fails.
     path = directory / "document.py"
     path.write_text("\n\n".join(blocks))
     exec(compile(path.read_text(), str(path), "exec"), {"__name__": "document"})
+
+
+@pytest.mark.part("pages")
+@pytest.mark.parametrize("document", PROGRAMS, ids=name)
+def test_code_runs(document, directory):
+    run_code(document, directory)
+
+
+# Their programs are calls of algorithms of the package, which have tests of their own with such workers.
+WITHOUT_TASKS = {"guide.md", "ready-made.md", "features.md", "closeness.md", "simd-x.md", "networkx.md", "several-hosts.md"}
+
+
+@pytest.mark.part("pages")
+@pytest.mark.parametrize("document", [path for path in PROGRAMS if path.name not in WITHOUT_TASKS], ids=name)
+def test_code_runs_by_workers_of_several_threads(document, directory, monkeypatch):
+    """As on a GPU, on which the threads of a worker share each item of a flat task."""
+    monkeypatch.setenv("ATOS_THREADS_PER_WORKER", "4")
+    run_code(document, directory)
 
 
 @pytest.mark.part("pages")

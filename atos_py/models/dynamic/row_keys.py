@@ -112,4 +112,4 @@ def sort_keys(keys: Array, n: int, queue: Queue) -> None:
     counts = empty((len(items) + 1) << bits, dtype=np.int32, device=keys.device)
     queue.push(items)
     sorting = Sorting(keys, empty(keys.size, dtype=np.uint64, device=keys.device), counts, bits, digits)
-    queue.launch_cta(sort_by_digit, sorting, barrier=True, each_round=sum_counts)
+    queue.launch_thread(sort_by_digit, sorting, barrier=True, each_round=sum_counts)

@@ -140,12 +140,13 @@ class _Solver:
         self.numbers = np.float32(regularization), np.float32(alpha)
         self.gram = zeros(self.shape.side**2, device=device) if implicit else None
         self.queue = Queue(max(most_rows, ROWS_OF_GRAM), device=device)
-        self.options = {"num_threads": self.shape.num_threads} if device.kind == "cuda" else {}
+        # On a CPU the tasks are those of a worker of one thread.
+        self.options = {"num_threads": self.shape.num_threads} if device.kind == "cuda" else {"worker": "thread"}
         self.runs: list[Any] = []
 
     def launch(self, items: Any, task: Any, *args: Any, **options: Any) -> None:
         self.queue.push(items)
-        self.runs.append(self.queue.launch_cta(task, *args, **{**self.options, **options}))
+        self.runs.append(self.queue.launch(task, *args, **{"worker": "cta", **self.options, **options}))
 
     def solve(self, graph: Graph, rows: NDArray[Any], fixed: Array, solved: Array) -> None:
         """Find the factors of rows, those with the most ratings first, which a GPU takes one by one."""
