@@ -54,7 +54,7 @@ def fit_takers(worker, n, planned):  # type: ignore[no-untyped-def]
     """
     takers = min(planned, worker.count) if worker.count * _FAR_FEWER > planned else planned
     ranges = np.uint32(_RANGES * takers)
-    size = np.int64(np.uint32(n - 1) // ranges)  # unlike those of 64 bits, divisions of 32 bits are no calls
+    size = np.int64(np.uint32(n - 1 & 0xFFFFFFFF) // ranges)  # unlike those of 64 bits, divisions of 32 bits are no calls
     least = max(worker.size, _GROUP)
     return max(least, min(_MAX_SIZE, (size | (_GROUP - 1)) + 1)), takers
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Callable
 from types import NoneType
 from typing import Any
 
@@ -211,11 +212,13 @@ class OverHosts(OneDevice):
         return saved._replace(take="oldest")
 
 
-_SITES: dict[type, type[OneDevice]] = {NoneType: OneDevice, HostPlaces: OverHosts}
+def _on_one_device(owner: None, device: Any = None, **given: Any) -> OneDevice:
+    return (OneTeam if device_of(device).threads_per_worker > 1 else OneDevice)(owner, device=device, **given)
+
+
+_SITES: dict[type, Callable[..., OneDevice]] = {NoneType: _on_one_device, HostPlaces: OverHosts}
 
 
 def site_of(owner: Any, **given: Any) -> OneDevice:
     """Return the site of a queue with an owner, or None, that is made with `device`, `devices` and `buckets` or without."""
-    if owner is None and device_of(given.get("device")).threads_per_worker > 1:
-        return OneTeam(owner, **given)
     return _SITES.get(type(getattr(owner, "places", owner)), OverDevices)(owner, **given)

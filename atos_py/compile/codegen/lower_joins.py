@@ -15,7 +15,6 @@ from numba.np.numpy_support import as_dtype
 
 from ...arrays.join_layout import CODES, LINK, MISSING, MOST_MISSING, combine_of, identity
 from . import join_records as records
-from .core_calls import call_core, cpu_field
 from .lower_arguments import store_item
 from .lower_arrays import element
 from .lower_arrive import subtract
@@ -24,19 +23,7 @@ from .lower_push import number_of_kind, push, push_item, type_how
 from .memory_order import acquire
 from .race_hooks import RACES, note_word
 from .scoped_atomics import release_add
-from .types import (
-    I32,
-    I64,
-    POINTER,
-    ItemLayout,
-    JoinsType,
-    PoolType,
-    TaskArray,
-    WorkerType,
-    has_threads,
-    on_cuda,
-    refuse,
-)
+from .types import I32, I64, POINTER, ItemLayout, JoinsType, PoolType, TaskArray, WorkerType, on_cuda, refuse
 
 __all__ = ["type_arrive_at", "type_open", "type_take", "type_then"]
 
@@ -167,22 +154,6 @@ class JoinsAttributes(AttributeTemplate):
             words = "worker.open, then, arrive_at and take"
             refuse(f"joins have no {name!r} in a task; they offer expect and peek, and are an argument of {words}")
         return types.BoundFunction(_METHODS[name], joins) if name in _METHODS else None
-
-
-@infer_global(records.thread_number)
-class ThreadNumber(AbstractTemplate):
-    def generic(self, args: Any, kws: Any) -> Any:
-        return signature(types.int64, *args)
-
-
-@lower_builtin(records.thread_number, WorkerType)
-def lower_thread_number(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    on_cpu = not on_cuda(context)
-    index = builder.load(cpu_field(builder, args[0], "index")) if on_cpu else call_core(builder, I64, "atos_index", [args[0]])
-    if not has_threads(context, sig.args[0]):
-        return index
-    size, rank = (builder.zext(call_core(builder, I32, name, [args[0]]), I64) for name in ("atos_size", "atos_rank"))
-    return builder.add(builder.mul(index, size), rank)
 
 
 @infer_global(records.subtract)

@@ -8,11 +8,12 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature
 from numba.extending import lower_builtin, lower_getattr
 
 from ...core.library import lib
 from .core_calls import call_core, call_cpu_field, cpu_field
+from .join_records import thread_number
 from .lower_arrive import type_arrive
 from .lower_checks import as_count, cast, leave
 from .lower_clock import clock
@@ -235,6 +236,21 @@ def _constant(builder: ir.IRBuilder, worker: ir.Value, name: str) -> ir.Value:
     value = builder.load(cpu_field(builder, worker, name))
     value.set_metadata("invariant.load", builder.module.add_metadata([]))
     return value
+
+
+@infer_global(thread_number)
+class ThreadNumber(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        return signature(types.int64, *args)
+
+
+@lower_builtin(thread_number, WorkerType)
+def lower_thread_number(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    index = call_core(builder, I64, "atos_index", [args[0]]) if on_cuda(context) else _constant(builder, args[0], "index")
+    if not has_threads(context, sig.args[0]):
+        return index
+    size, rank = (builder.zext(call_core(builder, I32, name, [args[0]]), I64) for name in ("atos_size", "atos_rank"))
+    return builder.add(builder.mul(index, size), rank)
 
 
 @lower_getattr(WorkerType, "group")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -270,8 +270,8 @@ class DynamicGraph(Shown):
         # Loads of read-only arguments may hit the L1 cache; those of others go to the L2 cache.
         keys, room = asarray(keys, readonly=True), asarray(self._table.room, readonly=True)
         edit = Deletion(keys, firsts, self._rows._replace(start=self.rows.start), room)
-        tasks, end_round = DELETION[self.device.kind]
-        self._run(tasks, range_items(keys.size, EDGES_PER_ITEM), state, edit, each_round=end_round)
+        tasks, end_round, worker = DELETION[self.device.kind]
+        self._run(tasks, range_items(keys.size, EDGES_PER_ITEM), state, edit, each_round=end_round, worker=worker)
         deleted = int(state[AT.found])
         if deleted:
             self.num_edges -= deleted
@@ -388,7 +388,13 @@ class DynamicGraph(Shown):
         return self._queues[tasks]
 
     def _run(
-        self, tasks: tuple[Task, ...], items: Any, *args: Any, begin_with: Sequence[Task] = (), each_round: Any = None
+        self,
+        tasks: tuple[Task, ...],
+        items: Any,
+        *args: Any,
+        begin_with: Sequence[Task] = (),
+        each_round: Any = None,
+        worker: Literal["thread", "cta"] = "cta",
     ) -> None:
         """Run tasks, in rounds if there is a function between rounds. Those to begin with, or the first one, get the items."""
         queue = self._queue_of(tasks)
@@ -396,7 +402,7 @@ class DynamicGraph(Shown):
             queue._prepare_kinds(tasks)
         for each in begin_with or tasks[:1]:
             queue.push(items, task=each)
-        queue.launch_cta(tasks, *args, barrier=each_round is not None, each_round=each_round)
+        queue.launch(tasks, *args, worker=worker, barrier=each_round is not None, each_round=each_round)
 
 
 def _remade(graph: Graph, undirected: bool) -> DynamicGraph:

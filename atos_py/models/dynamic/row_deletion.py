@@ -10,12 +10,12 @@ Assarsson, "Efficient stream compaction on wide SIMD many-core architectures", H
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ...compile.atomics import atomic_add
-from ...compile.task import task
+from ...compile.task import Task, task
 from .row_edits import UNDER_WAY, DynamicRows, copy_element
 from .row_keys import source_of
 from .row_lists import AT, EDGES_PER_ITEM, GROUP, append_all, by_length, every, pushing
@@ -306,5 +306,9 @@ def delete_by_thread(worker, item, state, batch):  # type: ignore[no-untyped-def
     add_deleted(worker, total, state, batch)
 
 
-#: Tasks of a deletion, and what follows each round. A thread of the CPU has no others to share a row with, nor to wait for.
-DELETION = {"cuda": ((list_rows, delete_in_rows), end_deletion_round), "cpu": ((delete_by_thread,), None)}
+#: Tasks of a deletion, what follows each round, and the worker. A thread of the CPU has no others to share a row with, nor to
+#: wait for.
+DELETION: dict[str, tuple[tuple[Task, ...], Any, Literal["thread", "cta"]]] = {
+    "cuda": ((list_rows, delete_in_rows), end_deletion_round, "cta"),
+    "cpu": ((delete_by_thread,), None, "thread"),
+}
