@@ -11,6 +11,8 @@ from shared_tasks import every_schedule
 
 import atos_py as atos
 from atos_py.errors import InvalidArgumentError, LaunchConfigError, TaskError
+from atos_py.models.acc import programs
+from atos_py.models.dynamic.row_deletion import DELETION
 
 THREADS = 4
 
@@ -265,6 +267,20 @@ def test_algorithms(team):
     assert search.depth.to_numpy().tolist() == atos.bfs(host, 1).depth.to_numpy().tolist()
     ranks, expected = (atos.pagerank(each).rank.to_numpy() for each in (graph, host))
     assert np.allclose(ranks, expected, atol=1e-6)
+
+
+def test_a_deletion_by_the_tasks_of_a_gpu(team, monkeypatch):
+    monkeypatch.setitem(DELETION, "cpu", DELETION["cuda"])
+    targets = np.arange(600)
+    graph = atos.DynamicGraph(atos.Graph.from_edges(np.zeros(600, int), targets, device=team))
+    gone = targets[targets % 3 == 1]
+    assert graph.delete_edges(np.zeros(gone.size, int), gone) == gone.size
+    assert graph.to_graph().indices[:].tolist() == targets[targets % 3 != 1].tolist()
+
+
+def test_a_vertex_program_on_a_graph_without_vertices(team):
+    empty = atos.Graph.from_edges([], [], num_vertices=0, device=team)
+    assert programs.pagerank(empty)[0].size == 0
 
 
 # The order in which threads go on

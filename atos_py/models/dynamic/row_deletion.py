@@ -180,8 +180,8 @@ def row_deletion(parts_of: Callable[..., Any], sums: Callable[..., Any]) -> Call
             up_to = edges_up_to(group, stay)
             of_all = group.shuffle(up_to, size - 1)
             # The first, second, third and fourth edges of all threads, one after the other.
-            before = np.uint32(of_all * _SUMS_BEFORE + up_to - stay)
-            of_others, total = sums(team, np.int32(np.uint32(of_all * _SUMS) >> 24), sizes, odd)
+            before = np.uint32(of_all * _SUMS_BEFORE + up_to - stay & 0xFFFFFFFF)
+            of_others, total = sums(team, np.int32(np.uint32(of_all * _SUMS & 0xFFFFFFFF) >> 24), sizes, odd)
             odd = not odd
             to = first + kept + of_others
             kept = np.int32(kept + total)
