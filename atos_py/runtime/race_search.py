@@ -51,7 +51,7 @@ class RaceSearch:
         self._queue, self._config = queue, config
         self._arrays = [array for array, _ in arrays_in(values)]
         sizes = {
-            order.ARRAYS: 3 * max(len(self._arrays), 1),
+            order.ARRAYS: -(-3 * max(len(self._arrays), 1) // 8) * 8,  # whole lines of the cache
             order.SHADOW: events.SHADOW * (self._elements() + 1),
             order.NODES: order.NODE * MOST_TASKS,
             order.PENDING: _LISTS,
@@ -75,7 +75,8 @@ class RaceSearch:
         tables[order.RANDOM] = read_number("ATOS_RACES_SEED") * 0x2545F4914F6CDD1D % (1 << 62) + 1
         in_order = config.barrier or queue._buckets is not None or queue._take == "newest"
         tables[order.DEFERS] = not in_order
-        for number, row in enumerate(self._rows):
+        for number, (begin, shift, first) in enumerate(self._rows):
+            row = begin, shift, tables[order.SHADOW] + events.SHADOW * first
             tables[tables[order.ARRAYS] + 3 * number :][:3] = row
 
     def _elements(self) -> int:

@@ -34,6 +34,7 @@ __all__ = [
     "between_rounds",
     "fence",
     "pushed",
+    "read",
     "synchronize",
 ]
 
@@ -42,13 +43,14 @@ READS, WRITES, ACCUMULATES, CHANGES, LOADS, STORES = range(6)
 RELEASES, ACQUIRES = 8, 16
 
 # Shadow of an element: accesses, of each of which it has the epoch, which is the node and the time in one word, and the site; 0
-# is none. The first one is the last write. At the end comes what that wrote.
-SHADOW = 20
-_ADDERS, _OTHERS, _READERS, _END = 1, 3, 5, 9
-_WRITTEN, _LAST_READER = 18, 19
+# is none. They are the last write, four readers, two that add and two others. A line of the cache has what a read looks at: the
+# last write, what it wrote, which reader came last, and the epochs of readers, whose sites follow.
+SHADOW = 24
+_SITE, _WRITTEN, _LAST_READER, _READERS, _SITES_OF_READERS, _ADDERS, _OTHERS, _END = 1, 2, 3, 4, 8, 12, 16, 20
+_HAS_ADDERS = 4  # with the number of the last reader
 _SITES = (1 << 24) - 1
 _DID_CHANGE = 1 << 24  # with the site of a write that changed the element; above it is the iteration
-_OF_ADDERS, _OF_OTHERS, _OF_READERS = 0b110, 0b11000, 0b111100000
+_OF_WRITE, _OF_READERS, _OF_ADDERS, _OF_OTHERS = 1, 2, 4, 8
 
 _OF_WORKER = 8  # the address of no word, which stands for the worker
 
@@ -256,9 +258,11 @@ def _is_known(m: Any, one: int, other: int) -> bool:
 
 
 @njit
-def _report(m: Any, number: int, address: int, at: int, site: int) -> None:
-    """Report a race with the access at `at` of a shadow, unless there is an order, or its lines are known."""
-    node, stamp, other = m[at] >> 32, m[at] & 0xFFFF_FFFF, m[at + 1] & _SITES
+def _report(m: Any, number: int, address: int, epoch: int, of_other: int, site: int) -> None:
+    """Report a race with an access of a shadow, unless there is an order, or its lines are known."""
+    node, stamp, other = epoch >> 32, epoch & 0xFFFF_FFFF, of_other & _SITES
+    if epoch == 0:
+        return
     if node == m[order.CURRENT] and stamp >= m[order.SINCE]:
         return
     if (m[order.NUM_REPORTS] and _is_known(m, other, site)) or m[order.STATE] != order.ON or is_ordered(m, node, stamp):
@@ -266,7 +270,7 @@ def _report(m: Any, number: int, address: int, at: int, site: int) -> None:
     k = m[order.NUM_REPORTS]
     report = m[order.REPORTS] + REPORT * k
     m[report], m[report + 1] = number, address
-    m[report + 2], m[report + 3], m[report + 4] = node, other, m[at + 1] >> 32
+    m[report + 2], m[report + 3], m[report + 4] = node, other, of_other >> 32
     m[report + 5], m[report + 6], m[report + 7] = m[order.CURRENT], site, m[order.ITERATION]
     m[order.NUM_REPORTS] = k + 1
     if k + 1 == MOST_REPORTS:
@@ -282,12 +286,12 @@ def _conflicts(mine: int, is_new: bool, changes: bool, did_change: bool) -> int:
     a reader.
     """
     if mine == WRITES:
-        return (1 if is_new else 0) | (_OF_ADDERS | _OF_OTHERS | _OF_READERS if changes else 0)
+        return (_OF_WRITE if is_new else 0) | (_OF_ADDERS | _OF_OTHERS | _OF_READERS if changes else 0)
     if mine == READS:
-        return (1 if did_change else 0) | _OF_ADDERS
+        return (_OF_WRITE if did_change else 0) | _OF_ADDERS
     if mine == LOADS:
-        return 1 if did_change else 0
-    return 1 | (_OF_READERS if mine == ACCUMULATES else 0)
+        return _OF_WRITE if did_change else 0
+    return _OF_WRITE | (_OF_READERS if mine == ACCUMULATES else 0)
 
 
 @njit
@@ -295,16 +299,40 @@ def _note(m: Any, element: int, mine: int, epoch: int, site: int) -> None:
     """Keep an access that is no write."""
     if mine == READS:
         last = m[element + _LAST_READER]
-        at = element + 2 * (_READERS + last)
-        if m[at] >> 32 != epoch >> 32:
-            last = last + 1 & 3
-            m[element + _LAST_READER] = last
-            at = element + 2 * (_READERS + last)
-    else:
-        at = element + 2 * (_ADDERS if mine == ACCUMULATES else _OTHERS)
-        if m[at] < (m[order.CURRENT] << 32 | m[order.SINCE]) or m[at] >> 32 != m[order.CURRENT]:
-            m[at + 2], m[at + 3] = m[at], m[at + 1]
+        place = last & 3
+        if m[element + _READERS + place] >> 32 != epoch >> 32:
+            place = last + 1 & 3
+            m[element + _LAST_READER] = last & _HAS_ADDERS | place
+        m[element + _READERS + place], m[element + _SITES_OF_READERS + place] = epoch, site
+        return
+    if mine == ACCUMULATES:
+        m[element + _LAST_READER] |= _HAS_ADDERS
+    at = element + (_ADDERS if mine == ACCUMULATES else _OTHERS)
+    if m[at] < (m[order.CURRENT] << 32 | m[order.SINCE]) or m[at] >> 32 != m[order.CURRENT]:
+        m[at + 2], m[at + 3] = m[at], m[at + 1]
     m[at], m[at + 1] = epoch, site
+
+
+def read(m: Any, site: int, number: int, address: int) -> bool:
+    """Keep a plain read of an element, as `access` does, and return True; or False where there is more to look at.
+
+    It is compiled into tasks, of whose accesses nearly all are such reads.
+    """
+    if m[order.STATE] != order.ON:
+        return True
+    array = m[order.ARRAYS] + 3 * number
+    element = m[array + 2] + SHADOW * (address - m[array] >> m[array + 1])
+    is_old = m[element] & 0xFFFF_FFFF < m[order.BARRIER] or not m[element + _SITE] & _DID_CHANGE
+    last = m[element + _LAST_READER]
+    if (m[element] and not is_old) or last & _HAS_ADDERS or m[order.NUM_WORDS] | m[order.FENCE]:
+        return False
+    current, place = m[order.CURRENT], last & 3
+    if m[element + _READERS + place] >> 32 != current:
+        place = last + 1 & 3
+        m[element + _LAST_READER] = place
+    m[element + _READERS + place] = current << 32 | m[order.STAMP]
+    m[element + _SITES_OF_READERS + place] = m[order.ITERATION] << 32 | site
+    return True
 
 
 @njit
@@ -313,23 +341,29 @@ def access(m: Any, kind: int, site: int, number: int, address: int, old: int, ne
     if m[order.STATE] != order.ON:
         return
     array = m[order.ARRAYS] + 3 * number
-    element = m[order.SHADOW] + SHADOW * (m[array + 2] + (address - m[array] >> m[array + 1]))
+    element = m[array + 2] + SHADOW * (address - m[array] >> m[array + 1])
     epoch, mine, changes = m[order.CURRENT] << 32 | m[order.STAMP], kind & 7, old != new
-    did_change = m[element + 1] & _DID_CHANGE != 0
+    did_change = m[element + _SITE] & _DID_CHANGE != 0
     of_mine = m[order.ITERATION] << 32 | site
     conflicts = _conflicts(mine, m[element + _WRITTEN] != new, changes, did_change)
-    at = element
-    while conflicts:
-        if conflicts & 1 and m[at]:
-            _report(m, number, address, at, site)
-        at, conflicts = at + 2, conflicts >> 1
+    if conflicts & _OF_WRITE:
+        _report(m, number, address, m[element], m[element + _SITE], site)
+    if conflicts & _OF_ADDERS and m[element + _LAST_READER] & _HAS_ADDERS:
+        for at in range(element + _ADDERS, element + _OTHERS, 2):
+            _report(m, number, address, m[at], m[at + 1], site)
+    if conflicts & _OF_OTHERS:
+        for at in range(element + _OTHERS, element + _END, 2):
+            _report(m, number, address, m[at], m[at + 1], site)
+    if conflicts & _OF_READERS:
+        for at in range(element + _READERS, element + _SITES_OF_READERS):
+            _report(m, number, address, m[at], m[at + _SITES_OF_READERS - _READERS], site)
     if mine != WRITES and (mine != CHANGES or changes):
         _note(m, element, mine, epoch, of_mine)
     elif mine == WRITES and (changes or not did_change):
         if changes:
-            for k in range(_ADDERS, _END):
-                m[element + 2 * k] = 0
-        m[element], m[element + 1] = epoch, of_mine | (_DID_CHANGE if changes else 0)
+            for k in range(_LAST_READER, _END):
+                m[element + k] = 0
+        m[element], m[element + _SITE] = epoch, of_mine | (_DID_CHANGE if changes else 0)
         m[element + _WRITTEN] = new
     if kind >= 8 or m[order.NUM_WORDS] or m[order.FENCE]:
         synchronize(m, address, kind, 1 if mine != CHANGES or changes else 0)

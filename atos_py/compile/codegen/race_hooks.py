@@ -15,6 +15,7 @@ import numpy as np
 from llvmlite import binding, ir
 from numba.core import cgutils, types
 from numba.core.ccallback import CFunc
+from numba.core.typing.templates import signature
 
 from ..host_kernel_cache import KernelCache
 from . import race_events as events
@@ -90,8 +91,12 @@ def _call(builder: ir.IRBuilder, name: str, result: ir.Type, *values: ir.Value) 
     words = I64.as_pointer()
     kind = ir.FunctionType(result, [words, *[I64] * len(values)])
     function = cgutils.get_or_insert_function(builder.module, kind, f"atos_race_{name}")
-    place = builder.inttoptr(I64(tables.ctypes.data), words.as_pointer())
-    return builder.call(function, [builder.load(place), *values])
+    return builder.call(function, [_tables(builder), *values])
+
+
+def _tables(builder: ir.IRBuilder) -> ir.Value:
+    """Return a pointer to the tables of the launch that runs."""
+    return builder.load(builder.inttoptr(I64(tables.ctypes.data), I64.as_pointer().as_pointer()))
 
 
 def _item_words(builder: ir.IRBuilder, item: ir.Value, stride: int) -> list[ir.Value]:
@@ -212,4 +217,9 @@ def _access(
 ) -> None:
     number = cgutils.create_struct_proxy(array_type)(context, builder, value=array).number
     site = site_number("access", what)
-    _call(builder, "access", ir.VoidType(), kind, site, number, builder.ptrtoint(pointer, I64), old, new)
+    address, is_done = builder.ptrtoint(pointer, I64), cgutils.false_bit
+    if isinstance(kind, ir.Constant) and kind.constant == events.READS:
+        given = signature(types.boolean, types.CPointer(types.int64), *[types.int64] * 3)
+        is_done = context.compile_internal(builder, events.read, given, [_tables(builder), site, number, address])
+    with builder.if_then(builder.not_(is_done)):
+        _call(builder, "access", ir.VoidType(), kind, site, number, address, old, new)
