@@ -22,7 +22,9 @@ __all__ = ["environment", "import_numba", "is_configured"]
 _PACKAGES = ("atos_py", "numba", "llvmlite", "cuda-core", "nvidia-nvjitlink", "nvidia-nvvm")
 _NUMBA_FILE = ".numba_config.yaml"
 _HARMLESS = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS")
-_SET_BY_NUMBA = ("CUDA_DEFAULT_PTX_CC",)  # when numba-cuda is imported; tasks are compiled for the device that runs them
+# Numba-cuda sets the first when it is imported, but tasks are compiled for the device that runs them. The second is set for a
+# while by `vectorize_unrolled_loops`, perhaps in another thread.
+_SET_MEANWHILE = ("CUDA_DEFAULT_PTX_CC", "SLP_VECTORIZE")
 
 
 def import_numba() -> ModuleType:
@@ -78,7 +80,8 @@ def _settings() -> tuple[tuple[str, str], ...]:
         settings[_NUMBA_FILE] = Path(_NUMBA_FILE).read_text(errors="replace")
     config: Any = sys.modules.get("numba.core.config")
     if config is not None:  # otherwise nothing was set there
-        now = {name: repr(value) for name, value in vars(config).items() if name.isupper() and name not in _SET_BY_NUMBA}
+        known = vars(config).copy()  # another thread may be importing it
+        now = {name: repr(value) for name, value in known.items() if name.isupper() and name not in _SET_MEANWHILE}
         settings |= {name: value for name, value in now.items() if value != _read_defaults(config.__file__).get(name, value)}
     return tuple(sorted(settings.items()))
 

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -284,6 +285,30 @@ def test_settings_of_numba_that_the_program_changes_are_part_of_the_name(monkeyp
         names.append(link.name_in_cache(ProgramSpec(task, None, (), ITEM)))
     assert len(set(names)) == 3
     assert link.name_in_cache(ProgramSpec(task, None, (), ITEM)) == names[0]
+
+
+def test_what_another_thread_does_with_numba_meanwhile_changes_no_name(monkeypatch):
+    """LLVM runs for long with a setting of ours; and a module has no lock while it is imported."""
+    from numba.core import config
+
+    from atos_py.compile.codegen.numba_patches import vectorize_unrolled_loops
+
+    task = make()
+    name = link.name_in_cache(ProgramSpec(task, None, (), ITEM))
+    with vectorize_unrolled_loops():
+        assert link.name_in_cache(ProgramSpec(task, None, (), ITEM)) == name
+
+    class Adding:
+        """A setting that is shown while the module gets another one."""
+
+        def __repr__(self) -> str:
+            setattr(half, f"SETTING_{len(vars(half))}", 0)
+            return ""
+
+    half = ModuleType(config.__name__)
+    half.__file__, half.SETTING = config.__file__, Adding()
+    monkeypatch.setitem(sys.modules, config.__name__, half)
+    assert link.name_in_cache(ProgramSpec(task, None, (), ITEM)) == name
 
 
 def test_importing_numba_changes_no_name():
