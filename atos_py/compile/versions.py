@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..support.memory_cache import find, keep
+from ..support.memory_cache import drop_oldest, find, keep
 from .codegen.introspect import LARGEST_CONSTANT, attribute_names, global_names, is_library, plain_function, watched_names
 from .kinds import Launchable, Tasks, tasks_of
 
@@ -183,8 +183,7 @@ class Versions:
         version = self._kept.get(variables.key)
         if version is None:
             version = self._kept[variables.key] = _copy(self._launched)
-            if len(self._kept) > _MOST_KEPT:
-                self._kept.pop(next(iter(self._kept)), None)  # the oldest
+            drop_oldest(self._kept, _MOST_KEPT)
         self.newest = variables, version
         return version
 

@@ -14,7 +14,7 @@ import pytest
 
 import atos_py as atos
 from atos_py import acc, features
-from atos_py.compile import linker
+from atos_py.compile import linker, versions
 from atos_py.compile.versions import versions_of
 from atos_py.errors import TaskCompileError
 from atos_py.support import memory_cache
@@ -254,6 +254,24 @@ def test_a_new_process_finds_the_programs_of_both_values(monkeypatch, tmp_path):
         assert result_of(names["task"]) == 7
         assert len(compiled) == 2
     memory_cache.forget()
+
+
+def test_the_oldest_version_is_dropped_while_another_thread_adds_one(monkeypatch):
+    class Growing(dict):
+        """A dictionary that another thread adds to once somebody looks for its first key."""
+
+        def __iter__(self):
+            found = super().__iter__()
+            self[object()] = None
+            return found
+
+    monkeypatch.setattr(versions, "_MOST_KEPT", 1)
+    names = space("N", N=0)
+    of_task = versions.versions_of(names["task"])
+    of_task._kept = Growing(of_task._kept)
+    for value in range(3):
+        names["N"] = value
+        assert result_of(names["task"]) == value
 
 
 def test_a_variable_that_comes_after_a_launch_that_failed():
