@@ -15,6 +15,7 @@ from atos_py.compile.spec import ProgramSpec
 
 def nvvm_text(function: Any, *arrays: np.ndarray) -> str:
     """Return the text of a task for arrays like these."""
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     from atos_py.compile.codegen import target_cuda
 
     seen: list[str] = []

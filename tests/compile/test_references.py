@@ -97,7 +97,9 @@ def test_what_a_dispatcher_was_made_with(options):
 
 
 def test_options_of_cuda():
-    cuda = pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+    from numba import cuda
+
     options = [{}, {"fastmath": True}, {"inline": "always"}, {"lineinfo": True}]
     names = {fingerprint(body_of(cuda.jit(device=True, **given)(double))) for given in options}
     assert len(names) == len(options)
@@ -248,6 +250,7 @@ def test_a_second_process_compiles_what_it_could_not_load(tmp_path, monkeypatch)
 
 def test_a_module_of_numba_that_another_thread_imports() -> None:
     """It is waited for, and not looked at half made."""
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
     source = """
 import threading
 from atos_py.compile.codegen import introspect
@@ -259,4 +262,4 @@ print(len(introspect._registries()))
 """
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.strip() in ("1", "2")  # of numba-cuda only if that is installed
+    assert done.stdout.strip() == "2"

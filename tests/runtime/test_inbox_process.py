@@ -11,7 +11,7 @@ import pytest
 from repository import ROOT
 
 SCRIPT = """
-import os, signal, sys
+import os, signal, sys, warnings
 import numpy as np
 import atos_py as atos
 
@@ -69,6 +69,7 @@ def test_a_forked_process_leaves_the_run_alone():
     code = """
 run = queue.start(count, counts)
 run.push([1])
+warnings.simplefilter("ignore")  # from Python 3.12 on, a fork beside other threads
 child = os.fork()
 if child == 0:
     for call in (lambda: run.push([2]), run.close, run.wait, lambda: run.wait(1)):

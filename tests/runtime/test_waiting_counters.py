@@ -321,6 +321,7 @@ def test_statistics_that_were_pickled_before_have_none():
 
 @pytest.mark.parametrize("debug", [False, True])
 def test_code_for_gpus_has_the_same_counters(debug):
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     import_numba()
     from atos_py.compile.codegen.target_cpu import compile_cpu
     from atos_py.compile.codegen.target_cuda import compile_cuda
