@@ -213,8 +213,8 @@ def test_a_stop_keeps_what_exceeds_the_queue(device):
 
 def test_timeouts_stop_a_run(device):
     queue = atos.Queue(100, device=device)
+    queue.push([1, 2])  # a push to the run could come after its end
     run = queue.start(again, timeout=0.05)
-    run.push([1, 2])
     with pytest.raises(LaunchTimeoutError, match=r"its timeout of 0\.05 s; 2 tasks are unfinished"):
         run.wait(60)
     assert len(queue) == 2
