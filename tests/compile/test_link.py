@@ -527,6 +527,7 @@ def test_a_core_without_gpu_support_is_reported(core_dir):
 @pytest.mark.parametrize("worker", ["thread", "warp", "cta"])
 @pytest.mark.parametrize("dtype", [np.uint32, np.uint64, [("vertex", "i8"), ("distance", "f8")]], ids=["4", "8", "16"])
 def test_tasks_link_into_the_core_itself(worker, dtype):
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     dtype = np.dtype(dtype)
     if not (link.CORE_DIR / f"core_{worker}_{dtype.itemsize}.fatbin").exists():
         pytest.skip("the core is built without GPU support")
