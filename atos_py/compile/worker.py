@@ -15,7 +15,8 @@ class Worker:
 
     This class documents the names and serves editors; workers exist inside tasks only. A flat task has all of them. A
     nested task has `push`, `push_min`, `stop`, `clock`, `round`, `mode`, `scratch` with a number of elements, and, if it was
-    made with one, `group`, since its iterations are spread over the threads of the worker. On the CPU a worker has one thread.
+    made with one, `group`, since its iterations are spread over the threads of the worker. On the CPU a worker has one
+    thread, or as many as its device says (`atos.device`).
 
     `sync`, `any`, `all`, `sum`, `min` and `max` are collective: every thread of the worker has to reach the call.
 
