@@ -1725,6 +1725,58 @@ RECOVERY = {
     ),
 }
 
+#: Workers of several threads on a CPU.
+TEAM = {
+    "T01": Mutant("cpu/team.cpp", "threads that wait at two places meet", " && member->site == site;", ";"),
+    "T02": Mutant(
+        "cpu/team.cpp",
+        "a group meets threads that wait for the worker",
+        " && member->group == group && member->site",
+        " && member->site",
+    ),
+    "T03": Mutant(
+        "cpu/team.cpp",
+        "nobody reports that threads do not come",
+        "    atos_cpu_fail(one.site, elsewhere, came, int64_t(size));\n",
+        "",
+    ),
+    "T04": Mutant(
+        "cpu/team.cpp",
+        "threads that wait in vain go on",
+        "members[k]->state = Member::kRuns, members[k]->met = false;",
+        "members[k]->state = Member::kRuns, members[k]->met = true;",
+    ),
+    "T05": Mutant(
+        "cpu/team.cpp",
+        "scratch keeps what an earlier iteration wrote",
+        "if (filled != iteration) std::memset(at, 0xff, bytes);",
+        "",
+    ),
+    "T06": Mutant(
+        "cpu/team.cpp",
+        "scratch keeps what an earlier task wrote",
+        "    std::memset(at, 0xff, bytes);\n    return at;",
+        "    return at;",
+    ),
+    "T07": Mutant("cpu/team.cpp", "groups share a region", "place += current / size_of(group) * 0x9e3779b97f4a7c15;", ""),
+    "T08": Mutant("cpu/team.cpp", "a thread goes on until it waits", "if (threads && draw() % kTurns == 0) end_turn();", ""),
+    "T09": Mutant("cpu/team.cpp", "all items have one order", "seed = mix(seed + word);", ""),
+    "T10": Mutant("cpu/team.cpp", "a NaN wins in a group", "      if (group && op != ATOS_SUM)", "      if (false)"),
+    "T11": Mutant(
+        "cpu/team.cpp",
+        "groups of all sizes have one word",
+        "const unsigned level = group ? unsigned(__builtin_ctz(group)) : 0, first",
+        "const unsigned level = 0, first",
+    ),
+    "T12": Mutant(
+        "cpu/team.cpp",
+        "threads of a group begin iterations alone",
+        "    return meet(group, kNoSite);\n",
+        "    return group == 0 || true;\n",
+    ),
+    "T13": Mutant("cpu/team.cpp", "all threads are said to have come", "++came;", "came = size;"),
+}
+
 MUTANTS = {
     **ATOMIC,
     **RING,
@@ -1741,4 +1793,5 @@ MUTANTS = {
     **OTHERS,
     **DEVICES,
     **RECOVERY,
+    **TEAM,
 }

@@ -66,6 +66,8 @@ ON_CPU = [
     "runtime/test_progress.py",
     "runtime/test_debug.py",
     "runtime/test_stress.py",
+    "runtime/test_teams.py",
+    "runtime/test_groups.py",
 ]
 ON_GPU = [
     "runtime/test_waiting_items.py",
