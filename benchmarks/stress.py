@@ -379,7 +379,7 @@ def launch_all(device: atos.Device, progress: Progress, threads: int, seed: int,
         thread.start()
     while alive := [thread for thread in workers if thread.is_alive()]:
         alive[0].join(0.2)
-        for since, row, options in tuple(progress.running.values()):
+        for since, row, options in list(progress.running.values()):
             if time.monotonic() - since > patience:
                 progress.add(row, launches=1, hung=1)
                 print(table(progress), f"\nhung: {row} {options}", flush=True)

@@ -8,6 +8,7 @@ import functools
 import math
 import subprocess
 import sys
+import threading
 import types
 from collections import namedtuple
 from pathlib import Path
@@ -19,6 +20,7 @@ import numpy as np
 import pytest
 
 import atos_py as atos
+from atos_py.compile.codegen import introspect
 from atos_py.compile.codegen.introspect import UnhashableError, fingerprint
 
 
@@ -246,6 +248,27 @@ def test_a_second_process_compiles_what_it_could_not_load(tmp_path, monkeypatch)
     for _ in range(2):
         done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=120)
         assert (done.returncode, done.stdout) == (0, "2.0\n"), done.stderr
+
+
+def test_names_of_the_package_that_another_thread_asks_for() -> None:
+    """The module gets some of its names only then; without the global lock of Python, in the middle of any call."""
+    done = threading.Event()
+
+    def ask() -> None:
+        while not done.is_set():
+            for number in range(1000):
+                setattr(atos, f"asked_{number}", None)
+            for number in range(1000):
+                delattr(atos, f"asked_{number}")
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        for _ in range(300):
+            assert introspect.members_of(atos, frozenset({"errors", "atomic_add"})) == {"errors": atos.errors}
+    finally:
+        done.set()
+        asking.join()
 
 
 def test_a_module_of_numba_that_another_thread_imports() -> None:

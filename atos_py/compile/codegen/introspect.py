@@ -303,7 +303,7 @@ def members_of(module: ModuleType, attributes: frozenset[str]) -> dict[str, Any]
     """Return what a function with such attributes may use of a module, by name; of this package the modules alone."""
     ours = module.__name__ == _OURS[0]
     if ours:  # which has some of its names only once they are asked for
-        for name in attributes.intersection(module.__all__) - vars(module).keys():
+        for name in attributes.intersection(module.__all__):
             getattr(module, name)
     used = {name: vars(module)[name] for name in attributes & vars(module).keys()}
     if not is_library(module):
