@@ -41,7 +41,8 @@ def judge_all(claims: Sequence[Claim], device: str, measured: Sequence[Samples])
     findings: list[Finding] = []
     for claim in claims:
         about = (judge(claim, *each.graph[:2], device, each.runs, each.refusals) for each in measured)
-        found = list(dict.fromkeys(filter(None, about)))  # once, if it is not applicable
+        # Once, if it is not applicable. Findings compare their NaNs by value from Python 3.13 on, and tuples by identity.
+        found = list({tuple(vars(each).values()): each for each in about if each is not None}.values())
         if not found:
             why = f"No graph of this kind was measured: {' or '.join(claim.graphs)}."
             found = [Finding(claim=claim, graph="", verdict="not decided", reason=why)]
