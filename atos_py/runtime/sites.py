@@ -105,7 +105,7 @@ class OneDevice:
     def check_inbox(self) -> None:
         """Refuse launches that take items while they run, if there are none here."""
 
-    run = staticmethod(PreparedLaunch._run)  # which this class has as it is, since each call of a function takes time
+    run = staticmethod(PreparedLaunch._run)  # without a method around it, since each call in Python takes time
 
     def suit(self, saved: QueueOptions) -> QueueOptions:
         """Return options of a queue that was saved as a queue here has them."""
