@@ -1733,6 +1733,7 @@ TEAM = {
         "a group meets threads that wait for the worker",
         " && member->group == group && member->site",
         " && member->site",
+        SAME + "a site is that of one call, so threads that wait there wait for one group or for the worker",
     ),
     "T03": Mutant(
         "cpu/team.cpp",
