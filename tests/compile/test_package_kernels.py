@@ -99,7 +99,7 @@ def test_edits_fit_registers(dtype):
     ids, state, fixed = array("u4"), array("i8"), array("i8", readonly=True)
     insertion = row_edits.Insertion(ids, ids, weights, 1, 9, array("i4"), ids, rows, table)
     deletion = row_deletion.Deletion(array("u8", readonly=True), ids, rows._replace(start=fixed), fixed)
-    deleting, end_deletion_round = row_deletion.DELETION["cuda"]
+    deleting, end_deletion_round, _ = row_deletion.DELETION["cuda"]
     launches = [
         (Tasks(row_edits.insertion), (state, insertion), row_edits.end_insertion_round),
         (row_edits.take_back, (insertion,), None),

@@ -167,5 +167,5 @@ def test_what_gathers_in_rounds_may_spill_a_little_and_other_programs_less():
     assert spec(tasks[0], *stubs[1:], each_round=end_round).limits() == (REGISTERS, SPILLS_WITH_ROUNDS)
     assert spec(atos.task(mark), each_round=end_round).limits() == (REGISTERS, SPILLS_WITH_ROUNDS)
     assert spec(tasks[0]).limits() == spec(atos.task(mark)).limits() == (REGISTERS, 0)
-    deleting, end_deletion = row_deletion.DELETION["cuda"]
+    deleting, end_deletion, _ = row_deletion.DELETION["cuda"]
     assert spec(*deleting, each_round=end_deletion).limits() == ((64,), 0)
